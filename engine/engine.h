@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The engine: queues of posted operations, set-up of communicators, progress. Free of MPI: the component hands it
+ * members, a way to exchange a few messages, and calls; tests hand it a pretended MPI.
+ *
+ * Locking: every function takes the process's lock itself, except where it says otherwise; cg_proc_progress only tries
+ * it. Callbacks run without the lock. Nothing waits while holding it. With threads = 0 there is no lock. */
+#ifndef CG_ENGINE_ENGINE_H
+#define CG_ENGINE_ENGINE_H
+
+#include "core/params.h"
+#include "kernels/step.h"
+#include "proxy/net.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cg_proc;  /* this process */
+struct cg_group; /* a communicator's part in it */
+struct cg_req;   /* one operation */
+
+/* What every process publishes about itself (modex). Plain data. */
+#define CG_CARD_VERSION 1
+enum cg_card_flag { CG_CARD_GPU = 1, CG_CARD_NET = 2, CG_CARD_ALWAYS = 4, CG_CARD_NEVER = 8 };
+struct cg_card {
+    uint32_t version, flags;
+    uint64_t host;               /* equal for processes that may share memory */
+    uint64_t key;
+    uint32_t local_rank, local_size; /* among the job's processes of that host */
+    char socket[48];
+};
+
+struct cg_proc_config {
+    struct cg_params params;
+    uint64_t self;
+    int threads;                 /* more than one application thread */
+    const char *net_hint;
+    const struct cg_net_ops *net; /* NULL: find params.transport in the table; none: no network */
+};
+
+/* Opens nothing that costs. Fills the card except local_rank and local_size. */
+int cg_proc_open(const struct cg_proc_config *config, struct cg_proc **proc, struct cg_card *card);
+/* All groups released or not: kernels leave, memory goes; no traffic. */
+void cg_proc_close(struct cg_proc *proc);
+/* Threads appeared after open (MPI_Init_thread decides late). */
+void cg_proc_set_threads(struct cg_proc *proc, int threads);
+
+/* Advance everything. Number of operations completed, never negative. Early out if nothing is outstanding. Any thread,
+ * recursion included. */
+int cg_proc_progress(struct cg_proc *proc);
+/* Nothing outstanding: no operation, set-up or message. */
+int cg_proc_idle(const struct cg_proc *proc);
+
+/* How the members of a group exchange set-up messages. Nonblocking, ordered per (sender, receiver). Called under the
+ * lock from post and progress. buf stays valid until test says so. */
+struct cg_boot_ops {
+    int (*isend)(void *ctx, uint32_t peer, const void *buf, size_t bytes, void **req);
+    int (*irecv)(void *ctx, uint32_t peer, void *buf, size_t bytes, void **req);
+    int (*test)(void *ctx, void *req); /* CG_AGAIN, CG_OK (req gone), or an error (req gone) */
+};
+
+struct cg_group_config {
+    uint32_t rank, size;
+    const uint64_t *names;        /* size, copied */
+    const struct cg_card *cards;  /* size, copied */
+    const char *label;            /* the communicator's name in messages, copied */
+    const struct cg_boot_ops *boot;
+    void *boot_ctx;
+};
+
+/* Is a group of these members served by coll/gpu natively? From the cards alone, so alike on all ranks: any has a GPU or
+ * wants always, none is never, all have the same version, and those on different hosts have a transport. why is static. */
+int cg_group_wanted(const struct cg_card *cards, uint32_t size, const struct cg_params *params, const char **why);
+
+int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, struct cg_group **group);
+/* The communicator is gone. Operations in flight go on to their end; memory follows. Never blocks, no traffic here. */
+void cg_group_release(struct cg_group *group);
+
+/* Set-up: CG_AGAIN while it runs (post starts it; progress advances it), CG_OK, or the error that all ranks agreed on. */
+int cg_group_status(const struct cg_group *group);
+/* Start set-up without an operation, for a blocking caller who wants to know the outcome first. */
+int cg_group_start(struct cg_group *group);
+
+struct cg_call {
+    int coll;                /* enum cg_coll */
+    int type, redop;
+    const void *src;         /* == dst for in place */
+    void *dst;
+    uint64_t count;          /* elements, > 0 */
+    uint32_t root;
+};
+
+/* Called once when the operation has ended, without the lock, from post, progress or wait. status: cg_status. */
+typedef void (*cg_complete_fn)(void *ctx, int status);
+
+/* Queue an operation. In the order of the communicator's calls. CG_OK, or an error and nothing was queued. The request
+ * is the engine's; it is gone when complete has been called. */
+int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complete_fn complete, void *ctx);
+
+/* Where an operation went, for verbose output and bench: text of the last finished operation of this group. */
+struct cg_trace {
+    const char *plan, *executor, *medium;
+};
+void cg_group_trace(const struct cg_group *group, struct cg_trace *trace);
+
+/* Counters, summed over the process. */
+struct cg_counters {
+    uint64_t posts, native_host, native_gpu, bounced, setups, setup_failures, errors;
+    uint64_t launches, longest_ns, messages, chunks, chunk_bytes, links, tenants, descriptors;
+};
+void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

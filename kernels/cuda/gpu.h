@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The GPU side as seen by C code without CUDA headers. Built with nvcc, or as stubs (gpu_none.c) that say "no GPU".
+ *
+ * Thread rules: classify, enter and leave: any thread. Everything that takes a struct cg_gpu: under that engine's lock.
+ * No function here waits for a kernel, except open and close, which are for set-up and tear-down. */
+#ifndef CG_KERNELS_CUDA_GPU_H
+#define CG_KERNELS_CUDA_GPU_H
+
+#include "core/params.h"
+#include "kernels/ring.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- detection ---- */
+
+/* Does this machine have an NVIDIA GPU that this process may see? Looks at device nodes and CUDA_VISIBLE_DEVICES, loads
+ * nothing, makes no context, cannot fail. A hint for the modex; opening may still fail. */
+int cg_gpu_present(void);
+
+/* Was this built with CUDA? */
+int cg_gpu_built(void);
+
+enum cg_mem_kind { CG_MEM_HOST, CG_MEM_PINNED, CG_MEM_DEVICE, CG_MEM_MANAGED };
+struct cg_mem {
+    int kind;      /* enum cg_mem_kind; HOST also when CUDA was never initialised in this process */
+    int device;    /* ordinal of the GPU for DEVICE and MANAGED, else -1 */
+    uint64_t id;   /* CUDA's buffer id, changes with every allocation */
+};
+/* Classify the memory at p; NULL is HOST. About 100 ns; never makes a context, never initialises CUDA. */
+void cg_gpu_classify(const void *p, struct cg_mem *mem);
+
+/* ---- manners: around every CUDA use ---- */
+
+struct cg_gpu_scope {
+    void *context; /* the caller's, restored */
+    int capture, active;
+};
+/* Make device's primary context current in this thread and set its stream capture mode to relaxed, so that a capture
+ * elsewhere is not invalidated. CG_OK or CG_ERR_GPU (then nothing changed, no leave). */
+int cg_gpu_enter(int device, struct cg_gpu_scope *scope);
+void cg_gpu_leave(struct cg_gpu_scope *scope);
+
+/* ---- engine: one per device in use ---- */
+
+struct cg_gpu;
+
+/* Stream, state in GPU memory (under 1 MiB), control block in host memory, kernels loaded. The device's primary context
+ * is made if there is none. CG_OK, CG_ERR_GPU or CG_ERR_GPU_NOMEM, with one line of reason and remedy in why. */
+int cg_gpu_open(int device, const struct cg_params *params, struct cg_gpu **gpu, char *why, size_t len);
+/* Waits until no kernel of ours is resident (bounded), frees everything. Tolerates a destroyed context. */
+void cg_gpu_close(struct cg_gpu *gpu);
+
+/* Make host memory (a shared chunk) addressable by the GPU at its own address. Once per region; forgotten at close, or
+ * by unregister at a quiet point. CG_OK or CG_ERR_GPU. */
+int cg_gpu_register(struct cg_gpu *gpu, void *addr, size_t bytes);
+void cg_gpu_unregister(struct cg_gpu *gpu, void *addr);
+
+/* Queue an operation for the kernel. src and dst are GPU addressable, all lines and slots registered. The descriptor is
+ * copied. after: slot of the operation of the same communicator posted before on this engine, or -1. On CG_OK *slot
+ * names it until cg_gpu_release. CG_AGAIN if all slots are in use. Launches if no kernel serves the queue. */
+int cg_gpu_post(struct cg_gpu *gpu, const struct cg_op *op, int after, int *slot);
+/* Launch again if a kernel left and words that its operations wait for have moved since, or something was posted.
+ * Only launches, queries and reads memory. Returns launches made, or a CG_ERR. */
+int cg_gpu_progress(struct cg_gpu *gpu);
+/* CG_AGAIN, CG_OK when the result is in memory, or an error with *fault. */
+int cg_gpu_test(struct cg_gpu *gpu, int slot, struct cg_fault *fault);
+/* Give the slot back: after OK, or after an error (then the operation is cancelled: the kernel drops it). */
+void cg_gpu_release(struct cg_gpu *gpu, int slot);
+/* Operations posted and not yet released. */
+int cg_gpu_busy(const struct cg_gpu *gpu);
+
+/* Asynchronous copy between any two kinds of memory, on its own stream, never behind a live kernel. Handle for test;
+ * CG_AGAIN / CG_OK / CG_ERR_GPU; the handle is gone after OK or an error. */
+struct cg_gpu_copy;
+int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t bytes, struct cg_gpu_copy **copy);
+int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy);
+
+/* Pinned host memory for staging. NULL if there is none. Free waits for a resident kernel: quiet points only. */
+void *cg_gpu_host_alloc(struct cg_gpu *gpu, size_t bytes);
+void cg_gpu_host_free(struct cg_gpu *gpu, void *p);
+
+struct cg_gpu_counters {
+    uint64_t launches, posts, done, longest_ns, registrations; /* longest_ns: residency of one launch, from the GPU's timer */
+};
+void cg_gpu_get_counters(const struct cg_gpu *gpu, struct cg_gpu_counters *c);
+/* NUL-terminated PCI bus id "dddd:bb:dd.f" of the device into id[32], "" if unknown. */
+void cg_gpu_bus_id(const struct cg_gpu *gpu, char *id);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

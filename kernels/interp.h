@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The interpreter's decisions, the same code on host and GPU: what comes next, may it run, what is published.
+ * One thread calls these; how the bytes are moved between decide and publish is the executor's business. */
+#ifndef CG_KERNELS_INTERP_H
+#define CG_KERNELS_INTERP_H
+
+#include "core/status.h"
+#include "kernels/ring.h"
+
+/* The executable meaning of CG_STEP_TABLE's columns. */
+#define CG_STEP_BIT(name, recv, operand, write, send, text) \
+    | ((recv) ? 1u << CG_STEP_##name : 0u)
+CG_HD int cg_step_recvs(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) >> opcode) & 1; }
+#undef CG_STEP_BIT
+#define CG_STEP_BIT(name, recv, operand, write, send, text) | ((send) ? 1u << CG_STEP_##name : 0u)
+CG_HD int cg_step_sends(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) >> opcode) & 1; }
+#undef CG_STEP_BIT
+#define CG_STEP_BIT(name, recv, operand, write, send, text) | ((operand) ? 1u << CG_STEP_##name : 0u)
+CG_HD int cg_step_operand(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) >> opcode) & 1; }
+#undef CG_STEP_BIT
+#define CG_STEP_BIT(name, recv, operand, write, send, text) | ((write) ? 1u << CG_STEP_##name : 0u)
+CG_HD int cg_step_writes(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) >> opcode) & 1; }
+#undef CG_STEP_BIT
+CG_HD int cg_step_all(int opcode) { return opcode == CG_STEP_SEND_ALL || opcode == CG_STEP_REDUCE_ALL; }
+
+/* A step that may run now. */
+struct cg_act {
+    struct cg_step step;
+    uint32_t n;      /* elements */
+    uint32_t bytes;  /* n * esize */
+    uint64_t offset; /* bytes into src and dst */
+    const char *operand; /* NULL if none */
+    char *dst;           /* NULL if not written */
+    struct cg_slot_hdr *in, *out; /* NULL if none, or an ALL step: use cg_all_in and cg_all_out */
+};
+
+/* A polled word: acquire at the scope in which it is written for this executor. */
+CG_HD uint64_t cg_load_polled(const uint64_t *p)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t v; /* relayed through GPU memory by the polling warp */
+    asm volatile("ld.acquire.gpu.global.u64 %0,[%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+#else
+    return cg_load_acquire(p);
+#endif
+}
+
+CG_HD uint32_t cg_chunk_elems(const struct cg_range *r, uint32_t nchunks, uint32_t iter, uint32_t chunk, uint64_t *first)
+{
+    uint64_t at = r->begin + ((uint64_t) iter * nchunks + chunk) * r->chunk;
+    *first = at;
+    return at >= r->end ? 0 : (uint32_t) cg_min_u64(r->chunk, r->end - at);
+}
+
+CG_HD int cg_arrived(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, uint32_t l)
+{
+    const struct cg_link *link = &cg_op_links(op)[l];
+    return cg_load_polled(&link->mine->chan[chan].tail) > link->recv_base[chan] + pos->rcvd[l];
+}
+
+CG_HD int cg_has_room(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, uint32_t l)
+{
+    const struct cg_link *link = &cg_op_links(op)[l];
+    return cg_load_polled(&link->mine->chan[chan].head) + op->slots > link->send_base[chan] + pos->sent[l];
+}
+
+CG_HD struct cg_slot_hdr *cg_in_slot(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, uint32_t l)
+{
+    const struct cg_link *link = &cg_op_links(op)[l];
+    return cg_slot(link->recv_slots, chan, link->recv_base[chan] + pos->rcvd[l], op->slot_bytes, op->slots);
+}
+
+CG_HD struct cg_slot_hdr *cg_out_slot(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, uint32_t l)
+{
+    const struct cg_link *link = &cg_op_links(op)[l];
+    return cg_slot(link->send_slots, chan, link->send_base[chan] + pos->sent[l], op->slot_bytes, op->slots);
+}
+
+CG_HD int cg_step_ready(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, const struct cg_step *s)
+{
+    int all = cg_step_all(s->opcode), recvs = cg_step_recvs(s->opcode), sends = cg_step_sends(s->opcode);
+
+    for (uint32_t l = all ? 0 : recvs ? s->rlink : s->slink; recvs && l < (all ? op->nlinks : s->rlink + 1u); l++) {
+        if (!cg_arrived(op, pos, chan, l)) return 0;
+    }
+    for (uint32_t l = all ? 0 : s->slink; sends && l < (all ? op->nlinks : s->slink + 1u); l++) {
+        if (!cg_has_room(op, pos, chan, l)) return 0;
+    }
+    return 1;
+}
+
+CG_HD void cg_advance(const struct cg_op *op, struct cg_pos *pos)
+{
+    if (++pos->step == op->nsteps) {
+        pos->step = 0;
+        pos->iter++;
+    }
+}
+
+/* The next step of a channel: CG_RUN_STEP with *act filled (run it, then cg_publish), CG_AGAIN if it may not run
+ * yet, CG_DONE behind the last. No side effect on memory that others see. */
+#define CG_RUN_STEP CG_OK
+CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, struct cg_act *act)
+{
+    const struct cg_range *r = &op->range[chan];
+    const struct cg_step *s;
+    uint64_t first;
+    uint32_t n;
+
+    for (;; cg_advance(op, pos)) {
+        if (pos->iter >= r->iters) {
+            pos->done = 1;
+            return CG_DONE;
+        }
+        s = &cg_op_steps(op)[pos->step];
+        n = cg_chunk_elems(r, op->nchunks, pos->iter, s->chunk, &first);
+        if (n > 0) break;
+    }
+    if (!cg_step_ready(op, pos, chan, s)) return CG_AGAIN;
+    act->step = *s;
+    act->n = n;
+    act->bytes = n * op->esize;
+    act->offset = first * op->esize;
+    act->operand = !cg_step_operand(s->opcode) ? NULL
+                   : (s->flags & CG_F_DST_OPERAND) ? op->dst + act->offset : op->src + act->offset;
+    act->dst = cg_step_writes(s->opcode) ? op->dst + act->offset : NULL;
+    act->in = cg_step_recvs(s->opcode) && !cg_step_all(s->opcode) ? cg_in_slot(op, pos, chan, s->rlink) : NULL;
+    act->out = cg_step_sends(s->opcode) && !cg_step_all(s->opcode) ? cg_out_slot(op, pos, chan, s->slink) : NULL;
+    return CG_RUN_STEP;
+}
+
+/* Is this slot the message that the step expects? Fills *fault and returns CG_ERR_MISMATCH if not. */
+CG_HD int cg_check_slot(const struct cg_op *op, const struct cg_slot_hdr *h, uint64_t seq, uint32_t bytes, uint32_t link,
+                        struct cg_fault *fault)
+{
+    if (h->seq == seq && h->bytes == bytes && h->opno == op->opno && h->stream == op->stream &&
+        h->total_bytes == op->total_bytes && h->coll == op->coll && h->type == op->type && h->redop == op->redop) {
+        return CG_OK;
+    }
+    fault->status = CG_ERR_MISMATCH;
+    fault->link = link;
+    fault->want_bytes = op->total_bytes;
+    fault->got_bytes = h->total_bytes;
+    fault->want_opno = op->opno;
+    fault->got_opno = h->opno;
+    fault->want_coll = op->coll;
+    fault->want_type = op->type;
+    fault->want_redop = op->redop;
+    fault->got_coll = h->coll;
+    fault->got_type = h->type;
+    fault->got_redop = h->redop;
+    return CG_ERR_MISMATCH;
+}
+
+/* Check every slot that the step reads. To be called before the first write. */
+CG_HD int cg_check(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act,
+                   struct cg_fault *fault)
+{
+    int all = cg_step_all(act->step.opcode);
+
+    if (!cg_step_recvs(act->step.opcode)) return CG_OK;
+    for (uint32_t l = all ? 0 : act->step.rlink; l < (all ? op->nlinks : act->step.rlink + 1u); l++) {
+        uint64_t seq = cg_op_links(op)[l].recv_base[chan] + pos->rcvd[l];
+        int rc = cg_check_slot(op, cg_in_slot(op, pos, chan, l), seq, act->bytes, l, fault);
+        if (rc != CG_OK) return rc;
+    }
+    return CG_OK;
+}
+
+CG_HD void cg_publish_out(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, uint32_t bytes, uint32_t l)
+{
+    struct cg_link *link = &cg_op_links(op)[l];
+    struct cg_slot_hdr *h = cg_out_slot(op, pos, chan, l);
+    uint64_t seq = link->send_base[chan] + pos->sent[l]++;
+
+    h->seq = seq;
+    h->total_bytes = op->total_bytes;
+    h->opno = op->opno;
+    h->stream = op->stream;
+    h->bytes = bytes;
+    h->coll = op->coll;
+    h->type = op->type;
+    h->redop = op->redop;
+    cg_store_release(&link->peer->chan[chan].tail, seq + 1);
+}
+
+CG_HD void cg_publish_in(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, uint32_t l)
+{
+    struct cg_link *link = &cg_op_links(op)[l];
+
+    cg_store_release(&link->peer->chan[chan].head, link->recv_base[chan] + ++pos->rcvd[l]);
+}
+
+/* After the data has moved: publish what was written, give back what was read, go on to the next step. */
+CG_HD void cg_publish(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, const struct cg_act *act)
+{
+    int all = cg_step_all(act->step.opcode);
+
+    if (cg_step_sends(act->step.opcode)) {
+        for (uint32_t l = all ? 0 : act->step.slink; l < (all ? op->nlinks : act->step.slink + 1u); l++) {
+            cg_publish_out(op, chan, pos, act->bytes, l);
+        }
+    }
+    if (cg_step_recvs(act->step.opcode)) {
+        for (uint32_t l = all ? 0 : act->step.rlink; l < (all ? op->nlinks : act->step.rlink + 1u); l++) {
+            cg_publish_in(op, chan, pos, l);
+        }
+    }
+    cg_advance(op, pos);
+}
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Step programs: plain data that every executor runs (docs/architecture.md).
+ *
+ * A program splits the elements of an operation into channels; each channel belongs to one thread block (or is
+ * swept by the host executor) and has its own lanes. A channel's range is cut into iters iterations of nchunks
+ * chunks; in each iteration the steps run in order, each on one chunk. A step on an empty chunk is skipped by both
+ * sides of a link, since ranges follow from facts equal on all ranks.
+ *
+ * A step waits until all that it reads has arrived and all that it writes has room (its commit point), then moves
+ * the data, then publishes: slot header and payload before the tail, the reads before the head. It never waits
+ * after its first write, so it may be parked and tried again at any time before. */
+#ifndef CG_KERNELS_STEP_H
+#define CG_KERNELS_STEP_H
+
+#include "core/port.h"
+
+#define CG_MAX_CHAN 4
+#define CG_MAX_LINKS 16
+#define CG_MAX_STEPS 256
+#define CG_LINK_NONE 0xff
+#define CG_OP_BYTES 4096 /* a descriptor with everything behind it fits */
+
+enum cg_coll { CG_COLL_NONE, CG_COLL_ALLREDUCE, CG_COLL_BCAST, CG_COLL_COUNT };
+
+enum cg_type {
+#define CG_TYPE(name, ctype, utype, cls) CG_TYPE_##name,
+#include "kernels/types.def"
+#undef CG_TYPE
+    CG_TYPE_COUNT
+};
+
+enum cg_redop {
+#define CG_REDOP(name, cls, expr) CG_REDOP_##name,
+#include "kernels/types.def"
+#undef CG_REDOP
+    CG_REDOP_COUNT
+};
+
+/* CG_STEP(NAME, recv, operand, write, send, text)
+ *   recv     waits for a slot on rlink (ALL steps: on every link of the program) and reads it
+ *   operand  reads the operand buffer: src, or dst with CG_F_DST_OPERAND
+ *   write    writes dst
+ *   send     waits for room on slink (ALL steps: on every link), fills a slot and publishes it */
+#define CG_STEP_TABLE(X)                                                             \
+    X(COPY, 0, 1, 1, 0, "operand to dst")                                            \
+    X(SEND, 0, 1, 0, 1, "operand to slot")                                           \
+    X(RECV, 1, 0, 1, 0, "slot to dst")                                               \
+    X(RECV_SEND, 1, 0, 1, 1, "slot to dst and to the next slot")                     \
+    X(RECV_REDUCE, 1, 1, 1, 0, "slot op operand to dst")                             \
+    X(RECV_REDUCE_SEND, 1, 1, 0, 1, "slot op operand to the next slot")              \
+    X(RECV_REDUCE_COPY_SEND, 1, 1, 1, 1, "slot op operand to dst and the next slot") \
+    X(SEND_ALL, 0, 1, 0, 1, "operand to a slot of every link")                       \
+    X(REDUCE_ALL, 1, 1, 1, 0, "x0 op x1 op ... in rank order to dst")
+
+enum cg_opcode {
+#define CG_STEP_ENUM(name, recv, operand, write, send, text) CG_STEP_##name,
+    CG_STEP_TABLE(CG_STEP_ENUM)
+#undef CG_STEP_ENUM
+    CG_STEP_COUNT
+};
+
+enum cg_step_flag {
+    CG_F_DST_OPERAND = 1, /* the operand is dst instead of src */
+    CG_F_SLOT_FIRST = 2,  /* the slot's value is the left operand */
+};
+
+struct cg_step {
+    uint8_t opcode, flags, rlink, slink; /* links index cg_op's links; CG_LINK_NONE where unused */
+    uint16_t chunk, pad;
+};
+CG_STATIC_ASSERT(sizeof(struct cg_step) == 8, "step layout");
+
+/* Elements [begin, end) of one channel, in iters iterations of nchunks chunks of chunk elements. */
+struct cg_range {
+    uint64_t begin, end;
+    uint32_t chunk, iters;
+};
+CG_STATIC_ASSERT(sizeof(struct cg_range) == 24, "range layout");
+
+struct cg_line; /* kernels/ring.h */
+
+/* One neighbour as an executor sees it. mine and recv_slots are read here, peer and send_slots written here; peer
+ * is the neighbour's own line (shm) or the proxy's (net). Sequence numbers of the operation's first messages. */
+struct cg_link {
+    struct cg_line *mine, *peer;
+    char *recv_slots, *send_slots;
+    uint64_t send_base[CG_MAX_CHAN], recv_base[CG_MAX_CHAN];
+};
+CG_STATIC_ASSERT(sizeof(struct cg_link) == 96, "link layout");
+
+/* One operation ready to run, followed by nlinks links (in ascending order of peer rank) and nsteps steps.
+ * Buffers are the executor's own to address; src == dst for in place. */
+struct cg_op {
+    uint64_t id;          /* never 0, unique within the executor */
+    uint64_t prev_id;     /* operation of the same communicator that goes first in each channel, 0 = none */
+    const char *src;
+    char *dst;
+    uint64_t total_bytes; /* of the whole operation, for the slot header */
+    uint32_t opno;        /* the communicator's operation number, from 1 */
+    uint32_t stream;      /* the communicator's tag in slot headers */
+    uint8_t coll, type, redop, esize;
+    uint16_t nsteps, nlinks, nchunks, nchan;
+    uint16_t self_pos;    /* links before this one have a lower rank */
+    uint16_t prev_slot;   /* the executor's own */
+    uint32_t slot_bytes;  /* payload of a slot */
+    uint32_t slots;       /* of a lane, a power of two */
+    uint32_t size;        /* bytes of descriptor, links and steps */
+    struct cg_range range[CG_MAX_CHAN];
+};
+
+CG_HD struct cg_link *cg_op_links(const struct cg_op *op) { return (struct cg_link *) (op + 1); }
+
+CG_HD struct cg_step *cg_op_steps(const struct cg_op *op)
+{
+    return (struct cg_step *) (cg_op_links(op) + op->nlinks);
+}
+
+CG_STATIC_ASSERT(sizeof(struct cg_op) % 16 == 0, "links stay aligned");
+CG_STATIC_ASSERT(sizeof(struct cg_op) + CG_MAX_LINKS * 96 + CG_MAX_STEPS * 8 <= CG_OP_BYTES, "descriptor fits");
+
+/* Where a channel of an operation stands. Zero at the start; survives parking. */
+struct cg_pos {
+    uint32_t iter;
+    uint16_t step, done;
+    uint32_t sent[CG_MAX_LINKS], rcvd[CG_MAX_LINKS];
+};
+
+/* What is known when an operation fails. */
+struct cg_fault {
+    int32_t status;      /* cg_status, CG_OK if none */
+    uint32_t link;
+    uint64_t want_bytes, got_bytes;
+    uint32_t want_opno, got_opno;
+    uint8_t want_coll, want_type, want_redop, got_coll, got_type, got_redop, pad[2];
+};
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Links between processes: shared memory, its windows, and who may use them.
+ *
+ * A process has one arena: chunks of memory from memfd_create, passed to peers over a datagram socket in the abstract
+ * namespace, so that nothing stays behind after kill -9. Chunk 0 starts with the array of lines (all host words that a
+ * GPU polls). A link joins two processes, is made once and never freed before close: communicators (tenants) rent it,
+ * one at a time. Its sequence numbers never restart. It is free for the next tenant when both sides have published
+ * "closed". The process with the lower name picks the link; so there is no race between communicators.
+ *
+ * Set-up of one link is a conversation of two messages, carried by the caller (MPI):
+ *     lower:  cg_link_offer  -> message -> higher: cg_link_answer -> message -> lower: cg_link_take
+ *     both:   cg_link_ready until it is not CG_AGAIN
+ * On an error either side abandons the link; the caller tells the other side and tries the next medium.
+ *
+ * All functions: under the engine's lock; none blocks. */
+#ifndef CG_LINKS_LINKS_H
+#define CG_LINKS_LINKS_H
+
+#include "core/params.h"
+#include "kernels/ring.h"
+#include "proxy/proxy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cg_links;
+
+enum cg_medium { CG_MEDIUM_SHM, CG_MEDIUM_NET };
+
+struct cg_geometry {
+    uint32_t slot_bytes, slots;
+};
+
+/* An established link, as its tenant sees it. Pointers are valid in this process. */
+struct cg_link_end {
+    int medium;
+    struct cg_geometry geometry;
+    struct cg_line *mine, *peer;          /* see struct cg_link */
+    char *recv_slots, *send_slots;
+    struct cg_announce *announce_in;      /* the peer's announcements: read here */
+    struct cg_announce *announce_out;     /* mine, in the peer's memory; NULL for net (headers carry them) */
+    struct cg_proxy_link *proxy;          /* NULL for shm */
+    uint64_t send_next[CG_MAX_CHAN], recv_next[CG_MAX_CHAN]; /* next sequence numbers, kept by the tenant */
+    uint64_t op_base;                     /* the link's operation number = op_base + the communicator's */
+    uint64_t tenants;                     /* that this side has closed */
+};
+
+struct cg_links_config {
+    const struct cg_params *params;
+    uint64_t self;                 /* this process's name, unique in the job and its relatives */
+    const struct cg_net_ops *net;  /* NULL: no network transport */
+    const char *net_hint;
+    const char *socket;            /* abstract socket name as from cg_links_socket_name */
+    uint64_t key;                  /* datagrams must carry it */
+    void (*place)(void *addr, size_t bytes, void *ctx); /* may bind a fresh chunk to a NUMA node; may be NULL */
+    void *place_ctx;
+};
+
+/* A name for this process's socket, known before anything is opened (published through the modex). len >= 48. */
+void cg_links_socket_name(uint64_t self, uint64_t key, char *name, size_t len);
+
+/* Opens nothing but bookkeeping; arena, socket and worker come with the first link. */
+int cg_links_open(const struct cg_links_config *config, struct cg_links **links);
+/* Unmaps and closes everything; no traffic. Links of all tenants are gone. */
+void cg_links_close(struct cg_links *links);
+
+/* What travels between the two sides. Fixed size, plain data. */
+struct cg_link_msg {
+    uint32_t magic, index;     /* of the link between these two processes */
+    int32_t status, medium;
+    struct cg_geometry geometry;
+    uint32_t chunk, line;      /* where the sender's window and line lie in its arena */
+    uint64_t offset, chunk_bytes, lines_bytes;
+    uint32_t net_id, addr_len;
+    unsigned char addr[CG_NET_ADDR_MAX];
+};
+
+struct cg_peer_info {
+    uint64_t name, key;
+    char socket[48];
+    int remote; /* on another host */
+};
+
+/* status of the message is an error if this side cannot (its reason is logged once); it is sent all the same. */
+int cg_link_offer(struct cg_links *links, const struct cg_peer_info *peer, int medium, struct cg_geometry geometry,
+                  struct cg_link_end **link, struct cg_link_msg *msg);
+int cg_link_answer(struct cg_links *links, const struct cg_peer_info *peer, const struct cg_link_msg *offer,
+                   struct cg_link_end **link, struct cg_link_msg *msg);
+int cg_link_take(struct cg_links *links, struct cg_link_end *link, const struct cg_link_msg *answer);
+/* CG_AGAIN while descriptors are on their way, CG_OK, or an error after seconds (10). Drives the socket. */
+int cg_link_ready(struct cg_links *links, struct cg_link_end *link);
+/* Set-up failed on either side: never use it again (its memory is kept for later links of the same geometry). */
+void cg_link_abandon(struct cg_links *links, struct cg_link_end *link);
+
+/* The tenant is gone, ops operations after it came: publish "closed". Never waits. */
+void cg_link_release(struct cg_links *links, struct cg_link_end *link, uint64_t ops);
+
+/* Move the proxy and serve the socket. Returns events. */
+int cg_links_progress(struct cg_links *links);
+int cg_links_busy(const struct cg_links *links);
+
+/* Regions mapped so far, own and peers', for registration with GPUs; the list only grows. 0 behind the last. */
+int cg_links_region(const struct cg_links *links, unsigned i, void **addr, size_t *bytes);
+
+struct cg_links_counters {
+    uint64_t chunks, chunk_bytes, peers, links, tenants, registrations, descriptors;
+};
+void cg_links_get_counters(const struct cg_links *links, struct cg_links_counters *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

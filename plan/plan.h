@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Plans: from facts that are equal on all ranks to one step program per rank. Pure functions, no state, no I/O;
+ * any thread. An algorithm is one file and one row of the table in plan/table.c. */
+#ifndef CG_PLAN_PLAN_H
+#define CG_PLAN_PLAN_H
+
+#include "core/params.h"
+#include "kernels/step.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cg_plan_request {
+    int coll;        /* enum cg_coll */
+    uint32_t nranks; /* of the communicator, >= 1 */
+    uint32_t rank;
+    uint32_t root;   /* collectives that have one */
+    uint64_t count;  /* elements, > 0 */
+    int esize;       /* bytes of an element, 1 to 8 */
+    const struct cg_params *params; /* agreed ones */
+};
+
+struct cg_plan {
+    const char *name;                 /* of the algorithm, static */
+    uint32_t nchan, nchunks, nsteps, nlinks, self_pos;
+    uint32_t peer[CG_MAX_LINKS];      /* communicator ranks, ascending; links of the steps index this */
+    struct cg_range range[CG_MAX_CHAN];
+    struct cg_step step[CG_MAX_STEPS];
+};
+
+struct cg_algorithm {
+    const char *name, *text; /* text says when it is chosen */
+    int coll;
+    /* May it serve this request? From nranks, bytes and agreed parameters only. */
+    int (*applies)(const struct cg_plan_request *req);
+    /* Fill plan (zeroed, name set). CG_OK or CG_ERR_LIMIT. */
+    int (*build)(const struct cg_plan_request *req, struct cg_plan *plan);
+};
+
+/* The table, in order of preference, ended by a row without name. The first row that applies is used. */
+extern const struct cg_algorithm cg_algorithms[];
+const struct cg_algorithm *cg_plan_choose(const struct cg_plan_request *req);
+
+/* Choose and build. CG_OK, CG_ERR_UNSUPPORTED (no row applies) or CG_ERR_LIMIT. */
+int cg_plan_build(const struct cg_plan_request *req, struct cg_plan *plan);
+
+/* All ranks with which rank exchanges messages in any plan of any size of these collectives, ascending; at most max.
+ * Returns their number, or CG_ERR_LIMIT. Symmetric: a is b's neighbour if and only if b is a's. */
+int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, uint32_t *peers, int max);
+
+/* Messages that channel chan sends and receives on link l in one run of the plan. */
+void cg_plan_count(const struct cg_plan *plan, uint32_t chan, uint32_t l, uint64_t *sends, uint64_t *recvs);
+
+/* Fill descriptor fields, ranges and steps of op from the plan (links' pointers and bases are left alone; set
+ * op->nlinks first is not needed, it is set here). op has CG_OP_BYTES. */
+void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op);
+
+/* Checker: builds the plan for every rank and proves bounds, that every chunk sent on a link is received by the other
+ * side with the same channel, order and size, that every rank's dst is covered, and that it ends (runs the programs
+ * with slots lanes, symbolically). CG_OK, or an error with a text in why. Tests and bench use it; not for the fast path. */
+int cg_plan_check(const struct cg_plan_request *req, char *why, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

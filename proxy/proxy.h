@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The proxy: joins the two FIFOs of a net link. Towards the executor it acts as the next GPU: it reads the tail, sends,
+ * and returns credit through the head; on the other side it receives into slots and raises the tail. Runs inside the
+ * progress hook, under the engine's lock; never blocks. */
+#ifndef CG_PROXY_PROXY_H
+#define CG_PROXY_PROXY_H
+
+#include "kernels/ring.h"
+#include "proxy/net.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cg_proxy;
+struct cg_proxy_link;
+
+struct cg_proxy_link_config {
+    struct cg_net_ep *ep;
+    uint32_t local_id, remote_id; /* the receiver's id makes the tag: unique among links of that process */
+    uint32_t slot_bytes, slots;
+    struct cg_line *line;         /* polled by my executors: the proxy raises tail and head */
+    struct cg_line *out;          /* polled by the proxy: my executors raise tail (to send) and head (consumed) */
+    char *recv_slots, *send_slots;
+    struct cg_announce *announce; /* CG_ANNOUNCE entries, filled from the headers of messages that arrive */
+    struct cg_net_mem *mem;       /* registration that covers the slots, or NULL */
+};
+
+int cg_proxy_open(const struct cg_net_ops *ops, struct cg_net *net, struct cg_proxy **proxy);
+void cg_proxy_close(struct cg_proxy *proxy);
+
+/* Start serving a link; posts its receives. Counters start at zero and never restart. */
+int cg_proxy_link_open(struct cg_proxy *proxy, const struct cg_proxy_link_config *config, struct cg_proxy_link **link);
+void cg_proxy_link_close(struct cg_proxy *proxy, struct cg_proxy_link *link);
+
+/* Tell the peer that the n-th tenant here is gone; raises line->closed there. Returns at once, sent by progress. */
+void cg_proxy_link_tenant_closed(struct cg_proxy_link *link, uint64_t n);
+/* The last operation finished here, for the peer's line->passed; sent lazily. */
+void cg_proxy_link_passed(struct cg_proxy_link *link, uint64_t op);
+
+/* Has everything that my executors published been handed to the network, so that the caller may go away to compute? */
+int cg_proxy_link_drained(const struct cg_proxy_link *link);
+/* CG_OK, or the error that ended the link. */
+int cg_proxy_link_status(const struct cg_proxy_link *link);
+
+/* Advance every link with something to do. Returns transitions made. Cheap when nothing is outstanding. */
+int cg_proxy_progress(struct cg_proxy *proxy);
+/* Should progress be called: are tenants on any link, or messages on their way? */
+int cg_proxy_busy(const struct cg_proxy *proxy);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
