@@ -19,7 +19,8 @@ struct cg_line {
     uint64_t closed; /* how many tenants of this link the neighbour has closed */
     uint64_t passed; /* the last operation of this link that the neighbour has finished */
     uint64_t posted; /* the last operation of this link that the neighbour has announced */
-    uint64_t pad[5];
+    uint64_t failed; /* the link's operation number at which the neighbour failed, 0 = none */
+    uint64_t pad[4];
 };
 CG_STATIC_ASSERT(sizeof(struct cg_line) == 128, "line layout");
 

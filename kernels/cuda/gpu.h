@@ -77,6 +77,10 @@ struct cg_gpu_copy;
 int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t bytes, struct cg_gpu_copy **copy);
 int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy);
 
+/* Synchronous copy between any two kinds of memory, manners included, without an engine: for staging. device: the GPU
+ * whose memory takes part. Any thread. CG_OK or CG_ERR_GPU. */
+int cg_gpu_memcpy(int device, void *dst, const void *src, size_t bytes);
+
 /* Pinned host memory for staging. NULL if there is none. Free waits for a resident kernel: quiet points only. */
 void *cg_gpu_host_alloc(struct cg_gpu *gpu, size_t bytes);
 void cg_gpu_host_free(struct cg_gpu *gpu, void *p);
