@@ -45,6 +45,8 @@ struct cg_net_ops {
      * reported where the transport can). Does not wait for the peer. */
     int (*connect)(struct cg_net *net, const void *addr, size_t len, int remote, struct cg_net_ep **ep);
     void (*disconnect)(struct cg_net *net, struct cg_net_ep *ep);
+    /* CG_OK, or the error that ended the endpoint: how someone who only receives learns of a dead peer. */
+    int (*ep_status)(struct cg_net *net, struct cg_net_ep *ep);
 
     /* Register memory that sends and receives will use; optional (NULL): they work without. Once per chunk. */
     int (*reg)(struct cg_net *net, void *addr, size_t bytes, struct cg_net_mem **mem);

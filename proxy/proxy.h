@@ -22,25 +22,32 @@ struct cg_proxy_link_config {
     struct cg_line *line;         /* polled by my executors: the proxy raises tail and head */
     struct cg_line *out;          /* polled by the proxy: my executors raise tail (to send) and head (consumed) */
     char *recv_slots, *send_slots;
-    struct cg_announce *announce; /* CG_ANNOUNCE entries, filled from the headers of messages that arrive */
+    struct cg_announce *announce; /* CG_ANNOUNCE entries, filled from the headers of messages that arrive: index and op
+                                   * are the header's opno, i.e. the tenant's number, without the link's op_base */
     struct cg_net_mem *mem;       /* registration that covers the slots, or NULL */
 };
 
 int cg_proxy_open(const struct cg_net_ops *ops, struct cg_net *net, struct cg_proxy **proxy);
 void cg_proxy_close(struct cg_proxy *proxy);
 
-/* Start serving a link; posts its receives. Counters start at zero and never restart. */
+/* Start serving a link. Counters start at zero and never restart. The config is copied, except what it points to. */
 int cg_proxy_link_open(struct cg_proxy *proxy, const struct cg_proxy_link_config *config, struct cg_proxy_link **link);
 void cg_proxy_link_close(struct cg_proxy *proxy, struct cg_proxy_link *link);
 
+/* A tenant came to the link: from here on until both sides have closed it, its messages are carried. Clears the
+ * announcements of former tenants: call it before the tenant can expect any. */
+void cg_proxy_link_tenant_opened(struct cg_proxy_link *link);
 /* Tell the peer that the n-th tenant here is gone; raises line->closed there. Returns at once, sent by progress. */
 void cg_proxy_link_tenant_closed(struct cg_proxy_link *link, uint64_t n);
 /* The last operation finished here, for the peer's line->passed; sent lazily. */
 void cg_proxy_link_passed(struct cg_proxy_link *link, uint64_t op);
 
+/* The link's operation number at which this side failed, for the peer's line->failed; sent at once. */
+void cg_proxy_link_failed(struct cg_proxy_link *link, uint64_t op);
+
 /* Has everything that my executors published been handed to the network, so that the caller may go away to compute? */
 int cg_proxy_link_drained(const struct cg_proxy_link *link);
-/* CG_OK, or the error that ended the link. */
+/* CG_OK, or the error that ended the link; nothing is sent or received on it any more. */
 int cg_proxy_link_status(const struct cg_proxy_link *link);
 
 /* Advance every link with something to do. Returns transitions made. Cheap when nothing is outstanding. */
