@@ -1,0 +1,12 @@
+#!/bin/sh
+# Make ./configure from configure.ac.
+set -e
+cd "$(dirname "$0")"
+for tool in autoconf:autoconf automake:automake libtoolize:libtool; do
+    command -v "${tool%:*}" >/dev/null || {
+        echo "autogen.sh: ${tool%:*} is missing (Debian package ${tool#*:})" >&2
+        exit 1
+    }
+done
+mkdir -p build-aux m4
+exec autoreconf --install --force -Wall,no-portability,no-obsolete

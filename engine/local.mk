@@ -1,0 +1,1 @@
+cg_sources += engine/engine.h

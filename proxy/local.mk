@@ -1,0 +1,2 @@
+cg_sources += proxy/net.h proxy/proxy.h
+cg_net_sources +=
