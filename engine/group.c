@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Groups: a communicator's part in the engine, from first use until nothing of it is outstanding. */
+#include "engine/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cg_group_wanted(const struct cg_card *cards, uint32_t size, const struct cg_params *params, const char **why)
+{
+    uint32_t any = 0, every = ~0u;
+    int one_host = 1;
+
+    for (uint32_t r = 0; r < size; r++) {
+        if (CG_CARD_VERSION != cards[r].version) {
+            *why = "a rank runs another version of coll/gpu, or none";
+            return 0;
+        }
+        any |= cards[r].flags;
+        every &= cards[r].flags;
+        one_host &= cards[r].host == cards[0].host;
+    }
+    (void) params; /* virtual nodes may differ between ranks before they are agreed: pretended hosts never decide */
+    if (any & CG_CARD_NEVER) {
+        *why = "switched off on a rank";
+    } else if (!(any & (CG_CARD_GPU | CG_CARD_ALWAYS))) {
+        *why = "no rank has a GPU";
+    } else if (!one_host && !(every & CG_CARD_NET)) {
+        *why = "ranks on several hosts and no network transport on one of them; install UCX";
+    } else {
+        *why = "served natively";
+        return 1;
+    }
+    return 0;
+}
+
+int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, struct cg_group **out)
+{
+    struct cg_group *group = calloc(1, sizeof(*group));
+
+    if (NULL == group) return CG_ERR_NOMEM;
+    group->names = malloc(config->size * sizeof(*group->names));
+    group->cards = malloc(config->size * sizeof(*group->cards));
+    if (NULL == group->names || NULL == group->cards) {
+        free(group->names);
+        free(group->cards);
+        free(group);
+        return CG_ERR_NOMEM;
+    }
+    memcpy(group->names, config->names, config->size * sizeof(*group->names));
+    memcpy(group->cards, config->cards, config->size * sizeof(*group->cards));
+    snprintf(group->label, sizeof(group->label), "%s", config->label ? config->label : "?");
+    group->proc = proc;
+    group->rank = config->rank;
+    group->size = config->size;
+    group->boot_ops = config->boot;
+    group->boot_ctx = config->boot_ctx;
+    group->params = proc->params;
+    group->status = CG_AGAIN;
+    cg_proc_lock(proc);
+    group->next = proc->groups;
+    proc->groups = group;
+    cg_proc_unlock(proc);
+    *out = group;
+    return CG_OK;
+}
+
+static void unlink_group(struct cg_group *group)
+{
+    struct cg_group **p = &group->proc->groups;
+
+    while (*p != group) p = &(*p)->next;
+    *p = group->next;
+}
+
+void cg_group_free_if_unused(struct cg_group *group)
+{
+    if (!group->released || group->head || CG_GROUP_SETUP == group->state || group->boot_busy) return;
+    for (int i = 0; i < group->nneighbors; i++) {
+        if (group->link[i]) cg_link_release(group->proc->links, group->link[i], group->opno);
+    }
+    unlink_group(group);
+    free(group->names);
+    free(group->cards);
+    free(group);
+}
+
+void cg_group_release(struct cg_group *group)
+{
+    struct cg_proc *proc = group->proc;
+
+    cg_proc_lock(proc);
+    group->released = 1;
+    cg_group_free_if_unused(group);
+    cg_proc_unlock(proc);
+}
+
+int cg_group_status(const struct cg_group *group)
+{
+    return CG_GROUP_READY == group->state || CG_GROUP_FAILED == group->state ? group->status : CG_AGAIN;
+}
+
+static int start(struct cg_group *group)
+{
+    int rc;
+
+    if (CG_GROUP_NEW != group->state) return CG_OK;
+    if (1 == group->size) {
+        group->state = CG_GROUP_READY;
+        group->status = CG_OK;
+        return CG_OK;
+    }
+    rc = cg_boot_open(group);
+    if (CG_OK != rc) return rc;
+    group->state = CG_GROUP_SETUP;
+    cg_proc_outstanding(group->proc, 1);
+    return CG_OK;
+}
+
+int cg_group_start(struct cg_group *group)
+{
+    int rc;
+
+    cg_proc_lock(group->proc);
+    rc = start(group);
+    cg_proc_unlock(group->proc);
+    return rc;
+}
+
+static int check_call(const struct cg_group *group, const struct cg_call *call)
+{
+    if (call->coll <= CG_COLL_NONE || call->coll >= CG_COLL_COUNT || call->type < 0 || call->type >= CG_TYPE_COUNT ||
+        0 == call->count || NULL == call->dst || call->root >= group->size) {
+        return CG_ERR_ARG;
+    }
+    if (CG_COLL_ALLREDUCE == call->coll && NULL == cg_reduce_host(call->type, call->redop)) return CG_ERR_UNSUPPORTED;
+    return CG_OK;
+}
+
+static struct cg_req *new_req(struct cg_proc *proc)
+{
+    struct cg_req *req = proc->free;
+
+    if (req) {
+        proc->free = req->next;
+    } else {
+        req = aligned_alloc(64, sizeof(*req));
+        if (NULL == req) return NULL;
+    }
+    memset(req, 0, offsetof(struct cg_req, op));
+    req->gpu_slot = -1;
+    return req;
+}
+
+int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complete_fn complete, void *ctx)
+{
+    struct cg_proc *proc = group->proc;
+    struct cg_req *req = NULL;
+    int rc = check_call(group, call);
+
+    if (CG_OK != rc) return rc;
+    cg_proc_lock(proc);
+    rc = start(group);
+    if (CG_OK == rc && NULL == (req = new_req(proc))) rc = CG_ERR_NOMEM;
+    if (CG_OK == rc) {
+        req->group = group;
+        req->call = *call;
+        req->complete = complete;
+        req->ctx = ctx;
+        req->bytes = call->count * (uint64_t) cg_type_size(call->type);
+        req->moved_at = cg_now_us();
+        if (group->tail) {
+            group->tail->next = req;
+        } else {
+            group->head = req;
+        }
+        group->tail = req;
+        proc->counters.posts++;
+        cg_proc_outstanding(proc, 1);
+        if (CG_GROUP_READY == group->state) cg_group_advance(group); /* the launch leaves from here */
+    }
+    cg_proc_unlock(proc);
+    return rc;
+}
+
+void cg_group_break(struct cg_group *group, int status)
+{
+    if (group->broken) return;
+    group->broken = status;
+    for (int i = 0; i < group->nneighbors; i++) {
+        struct cg_link_end *link = group->link[i];
+        if (link && CG_MEDIUM_SHM == link->medium) cg_store_release(&link->peer->failed, link->op_base + group->opno);
+    }
+}
+
+void cg_group_trace(const struct cg_group *group, struct cg_trace *trace) { *trace = group->trace; }

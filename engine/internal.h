@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Inside the engine. Everything here is guarded by the process's lock, except what says otherwise. */
+#ifndef CG_ENGINE_INTERNAL_H
+#define CG_ENGINE_INTERNAL_H
+
+#include "core/log.h"
+#include "core/status.h"
+#include "engine/engine.h"
+#include "kernels/cuda/gpu.h"
+#include "kernels/host/host.h"
+#include "links/links.h"
+#include "plan/plan.h"
+
+#include <pthread.h>
+
+#define CG_MAX_GPUS 16
+#define CG_MAX_NEIGHBORS 32
+#define CG_MAX_INFLIGHT 16 /* dispatched operations of one group */
+
+/* States of an operation, in order; each is left only for a later one.
+ *   QUEUED    waits for its group's set-up and for the operations before it
+ *   COPYING   src is being copied into dst, because it is another kind of memory; then in place
+ *   STAGED    ready to be dispatched, waits for the operations before it
+ *   RUNNING   an executor has it
+ *   RETURNING (bounced only) result on its way back to device memory
+ *   DRAINING  finished here, its network messages still being handed over
+ *   ENDED     status is final, complete is called next */
+#define CG_REQ_STATES(X) X(QUEUED) X(COPYING) X(STAGED) X(RUNNING) X(RETURNING) X(DRAINING) X(ENDED)
+enum cg_req_state {
+#define CG_REQ_STATE(name) CG_REQ_##name,
+    CG_REQ_STATES(CG_REQ_STATE)
+#undef CG_REQ_STATE
+};
+
+struct cg_req {
+    struct cg_req *next;          /* in the group's queue, or the free list, or the ended list */
+    struct cg_group *group;
+    struct cg_call call;
+    cg_complete_fn complete;
+    void *ctx;
+    int state, status, executor;  /* enum cg_executor */
+    uint32_t opno;
+    uint64_t bytes;
+    uint64_t moved_at;            /* when it last went forward, for the report of a stuck one */
+    struct cg_mem smem, dmem;
+    struct cg_gpu *gpu;
+    struct cg_gpu_copy *copy;
+    int gpu_slot, nchan, bounced;
+    void *bounce;                 /* host copy of device buffers where the GPU executor cannot be had */
+    const char *src;              /* what the executor works on */
+    char *dst;
+    uint64_t links;               /* bit per neighbour that takes part */
+    const char *plan;
+    struct cg_fault fault;
+    struct cg_pos pos[CG_MAX_CHAN];
+    _Alignas(64) char op[CG_OP_BYTES]; /* struct cg_op and what follows it */
+};
+
+enum cg_group_state { CG_GROUP_NEW, CG_GROUP_SETUP, CG_GROUP_READY, CG_GROUP_FAILED };
+
+struct cg_boot; /* boot.c */
+
+struct cg_group {
+    struct cg_group *next;        /* in the process's list */
+    struct cg_proc *proc;
+    uint32_t rank, size;
+    uint64_t *names;
+    struct cg_card *cards;
+    char label[64];
+    const struct cg_boot_ops *boot_ops;
+    void *boot_ctx;
+    struct cg_params params;      /* agreed: rank 0's */
+    uint32_t stream;              /* rank 0's choice, in slot headers */
+    int state, status;            /* status: the agreed outcome of set-up */
+    int broken;                   /* an error after set-up: lanes are out of step, every later operation fails alike */
+    int released;
+    int nneighbors;
+    uint32_t neighbor[CG_MAX_NEIGHBORS];
+    struct cg_link_end *link[CG_MAX_NEIGHBORS];
+    uint32_t opno, passed;        /* operations dispatched; all up to passed have ended */
+    struct cg_req *head, *tail;   /* in the order of the calls */
+    int inflight;                 /* dispatched, not ended */
+    struct cg_boot *boot;
+    int boot_busy;                /* a thread is in boot.c, without the lock */
+    uint32_t ticks;
+    struct cg_trace trace;
+    uint64_t plan_count;          /* the last plan and what it was for; 0 elements = none */
+    uint32_t plan_root;
+    int plan_coll, plan_esize;
+    struct cg_plan plan;
+};
+
+struct cg_proc {
+    struct cg_params params;
+    uint64_t self;
+    int threads, inside;          /* inside: the lock's stand-in when there are no threads */
+    pthread_mutex_t lock;
+    const struct cg_net_ops *net;
+    struct cg_links *links;
+    struct cg_gpu *gpu[CG_MAX_GPUS];
+    int gpu_failed[CG_MAX_GPUS];
+    unsigned gpu_regions[CG_MAX_GPUS]; /* of the links' regions, registered so far */
+    struct cg_group *groups;
+    struct cg_req *free, *ended, **ended_tail;
+    uint64_t outstanding;         /* operations and set-ups; read without the lock */
+    uint32_t next_stream;
+    char net_hint[64];
+    struct cg_counters counters;
+};
+
+/* proc.c */
+void cg_proc_lock(struct cg_proc *proc);
+int cg_proc_trylock(struct cg_proc *proc);
+void cg_proc_unlock(struct cg_proc *proc);
+uint64_t cg_now_us(void);
+void cg_proc_outstanding(struct cg_proc *proc, int delta);
+/* The engine for a device, opened on first use; NULL if it cannot be had (said once). Registers all regions so far. */
+struct cg_gpu *cg_proc_gpu(struct cg_proc *proc, int device);
+
+/* group.c */
+void cg_group_free_if_unused(struct cg_group *group);
+void cg_group_break(struct cg_group *group, int status);
+
+/* boot.c: without the lock, one thread at a time per group. CG_AGAIN, or the agreed outcome. */
+int cg_boot_open(struct cg_group *group);
+int cg_boot_step(struct cg_group *group);
+void cg_boot_close(struct cg_group *group);
+
+/* op.c: move every operation of the group that can move. Returns how many ended. */
+int cg_group_advance(struct cg_group *group);
+
+/* exec.c: what differs between executors. */
+int cg_exec_choose(struct cg_req *req);              /* classify buffers, choose executor; may start a copy */
+/* CG_OK, CG_AGAIN (no room), or an error. before: the last running one of the group, or NULL. */
+int cg_exec_dispatch(struct cg_req *req, const struct cg_req *before);
+/* May req run beside before, which uses the same lanes? */
+int cg_exec_may_follow(const struct cg_req *req, const struct cg_req *before);
+int cg_exec_return(struct cg_req *req);              /* after it ran: bring a bounced result back */
+int cg_exec_test(struct cg_req *req, uint32_t taken); /* CG_AGAIN, CG_OK, error; taken: channels that earlier ones use */
+void cg_exec_drop(struct cg_req *req);               /* the executor forgets it */
+uint32_t cg_exec_channels(const struct cg_req *req); /* channels that it still uses */
+
+/* report.c: lines that explain. */
+void cg_report_fault(const struct cg_req *req);
+void cg_report_stuck(const struct cg_req *req);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Operations: from the queue of a group through its executor to the end. */
+#include "engine/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOW_LOOK 1024 /* calls of progress between looks at clocks and at neighbours' failures */
+
+/* ---- building the descriptor ---- */
+
+static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
+{
+    struct cg_plan_request pr = {0};
+
+    if (g->plan_count == call->count && g->plan_coll == call->coll && g->plan_esize == esize &&
+        g->plan_root == call->root) {
+        return CG_OK;
+    }
+    pr.coll = call->coll;
+    pr.nranks = g->size;
+    pr.rank = g->rank;
+    pr.root = call->root;
+    pr.count = call->count;
+    pr.esize = esize;
+    pr.params = &g->params;
+    g->plan_count = 0;
+    int rc = cg_plan_build(&pr, &g->plan);
+    if (CG_OK != rc) return rc;
+    g->plan_count = call->count;
+    g->plan_coll = call->coll;
+    g->plan_esize = esize;
+    g->plan_root = call->root;
+    return CG_OK;
+}
+
+static int neighbor_index(const struct cg_group *g, uint32_t rank)
+{
+    for (int i = 0; i < g->nneighbors; i++) {
+        if (g->neighbor[i] == rank) return i;
+    }
+    return -1;
+}
+
+static int fill_links(struct cg_req *req, struct cg_op *op)
+{
+    struct cg_group *g = req->group;
+
+    req->links = 0;
+    for (uint32_t l = 0; l < g->plan.nlinks; l++) {
+        int i = neighbor_index(g, g->plan.peer[l]);
+        if (i < 0) return CG_ERR_INTERNAL;
+        struct cg_link_end *end = g->link[i];
+        struct cg_link *link = &cg_op_links(op)[l];
+        link->mine = end->mine;
+        link->peer = end->peer;
+        link->recv_slots = end->recv_slots;
+        link->send_slots = end->send_slots;
+        memcpy(link->send_base, end->send_next, sizeof(link->send_base));
+        memcpy(link->recv_base, end->recv_next, sizeof(link->recv_base));
+        req->links |= 1ull << i;
+    }
+    return CG_OK;
+}
+
+static int build(struct cg_req *req)
+{
+    struct cg_group *g = req->group;
+    struct cg_op *op = (struct cg_op *) req->op;
+    int rc;
+
+    memset(op, 0, sizeof(*op));
+    op->esize = (uint8_t) cg_type_size(req->call.type);
+    rc = find_plan(g, &req->call, op->esize);
+    if (CG_OK != rc) return rc;
+    cg_plan_to_op(&g->plan, op);
+    op->id = ++g->proc->counters.messages;
+    op->src = req->src;
+    op->dst = req->dst;
+    op->total_bytes = req->bytes;
+    op->opno = g->opno + 1;
+    op->stream = g->stream;
+    op->coll = (uint8_t) req->call.coll;
+    op->type = (uint8_t) req->call.type;
+    op->redop = (uint8_t) req->call.redop;
+    op->slot_bytes = (uint32_t) g->params.slot_bytes;
+    op->slots = (uint32_t) g->params.slots;
+    req->nchan = op->nchan;
+    req->plan = g->plan.name;
+    return fill_links(req, op);
+}
+
+/* Dispatched: the lanes' numbers go on, neighbours are told. */
+static void commit(struct cg_req *req)
+{
+    struct cg_group *g = req->group;
+
+    req->opno = ++g->opno;
+    g->inflight++;
+    for (uint32_t l = 0; l < g->plan.nlinks; l++) {
+        struct cg_link_end *end = g->link[neighbor_index(g, g->plan.peer[l])];
+        for (uint32_t c = 0; c < g->plan.nchan; c++) {
+            uint64_t sends, recvs;
+            cg_plan_count(&g->plan, c, l, &sends, &recvs);
+            end->send_next[c] += sends;
+            end->recv_next[c] += recvs;
+        }
+    }
+}
+
+static void announce(const struct cg_req *req)
+{
+    const struct cg_group *g = req->group;
+
+    for (int i = 0; i < g->nneighbors; i++) {
+        const struct cg_link_end *end = g->link[i];
+        uint64_t op = end->op_base + g->opno + 1;
+        if (NULL == end->announce_out) continue;
+        struct cg_announce *a = &end->announce_out[op % CG_ANNOUNCE];
+        a->bytes = req->bytes;
+        a->coll = (uint8_t) req->call.coll;
+        a->type = (uint8_t) req->call.type;
+        a->redop = (uint8_t) req->call.redop;
+        a->executor = (uint8_t) req->executor;
+        cg_store_release(&a->op, op);
+        cg_store_release(&end->peer->posted, op);
+    }
+}
+
+/* Have all readers passed the announcement that the next operation overwrites? */
+static int may_announce(const struct cg_group *g)
+{
+    for (int i = 0; i < g->nneighbors; i++) {
+        const struct cg_link_end *end = g->link[i];
+        if (end->announce_out && cg_load_acquire(&end->mine->passed) + CG_ANNOUNCE < end->op_base + g->opno + 1) return 0;
+    }
+    return 1;
+}
+
+/* ---- ending ---- */
+
+static void publish_passed(struct cg_group *g)
+{
+    const struct cg_req *first = g->head;
+    uint32_t passed;
+
+    while (first && 0 == first->opno) first = first->next;
+    passed = first ? first->opno - 1 : g->opno;
+    if (passed == g->passed) return;
+    g->passed = passed;
+    for (int i = 0; i < g->nneighbors; i++) {
+        struct cg_link_end *end = g->link[i];
+        if (CG_MEDIUM_SHM == end->medium) {
+            cg_store_release(&end->peer->passed, end->op_base + passed);
+        } else if (0 == passed % (CG_ANNOUNCE / 4)) {
+            cg_proxy_link_passed(end->proxy, end->op_base + passed);
+        }
+    }
+}
+
+static void end(struct cg_req *req, int status)
+{
+    struct cg_proc *proc = req->group->proc;
+
+    cg_exec_drop(req);
+    free(req->bounce);
+    req->bounce = NULL;
+    req->status = status;
+    req->state = CG_REQ_ENDED;
+    proc->counters.errors += status < 0;
+    if (req->opno) req->group->inflight--;
+}
+
+static void fail(struct cg_req *req, int status)
+{
+    req->fault.status = status;
+    cg_report_fault(req);
+    if (req->opno) cg_group_break(req->group, status);
+    end(req, status);
+}
+
+static void note_trace(const struct cg_req *req)
+{
+    struct cg_group *g = req->group;
+    int shm = 0, net = 0;
+
+    for (int i = 0; i < g->nneighbors; i++) {
+        if (!((req->links >> i) & 1)) continue;
+        shm |= CG_MEDIUM_SHM == g->link[i]->medium;
+        net |= CG_MEDIUM_NET == g->link[i]->medium;
+    }
+    g->trace.plan = req->plan;
+    g->trace.executor = CG_EXEC_SM == req->executor ? "gpu" : req->bounced ? "bounced" : "host";
+    g->trace.medium = shm && net ? "shm+net" : net ? "net" : shm ? "shm" : "none";
+    CG_LOG(7, "rank %u of %s: operation %u, %llu bytes, plan %s, executor %s, links %s", g->rank, g->label, req->opno,
+           (unsigned long long) req->bytes, g->trace.plan, g->trace.executor, g->trace.medium);
+}
+
+/* ---- one function per state: CG_OK went forward, CG_AGAIN, or an error ---- */
+
+struct look {
+    struct cg_req *running; /* the last earlier one that still uses lanes */
+    uint32_t taken;         /* channels that earlier ones use on the host executor */
+    int waiting;            /* an earlier one is not dispatched yet */
+};
+
+static int on_queued(struct cg_req *req, struct look *look)
+{
+    (void) look;
+    return cg_exec_choose(req);
+}
+
+static int on_copying(struct cg_req *req, struct look *look)
+{
+    int rc = cg_gpu_copy_test(req->gpu, req->copy);
+
+    (void) look;
+    if (CG_OK == rc) req->state = CG_REQ_STAGED;
+    return rc;
+}
+
+static int on_staged(struct cg_req *req, struct look *look)
+{
+    struct cg_group *g = req->group;
+    int rc;
+
+    if (look->waiting || g->inflight >= CG_MAX_INFLIGHT || !may_announce(g)) return CG_AGAIN;
+    rc = build(req);
+    if (CG_OK != rc) return rc;
+    if (!cg_exec_may_follow(req, look->running)) return CG_AGAIN;
+    rc = cg_exec_dispatch(req, look->running);
+    if (CG_OK != rc) return rc;
+    announce(req);
+    commit(req);
+    req->state = CG_REQ_RUNNING;
+    return CG_OK;
+}
+
+static int on_running(struct cg_req *req, struct look *look)
+{
+    int rc = cg_exec_test(req, look->taken);
+
+    if (CG_AGAIN == rc) {
+        look->running = req;
+        if (CG_EXEC_HOST == req->executor) look->taken |= cg_exec_channels(req);
+    }
+    if (CG_OK == rc) req->state = CG_REQ_RETURNING;
+    return rc;
+}
+
+static int on_returning(struct cg_req *req, struct look *look)
+{
+    int rc = cg_exec_return(req);
+
+    (void) look;
+    if (CG_OK == rc) req->state = CG_REQ_DRAINING;
+    return rc;
+}
+
+static int on_draining(struct cg_req *req, struct look *look)
+{
+    const struct cg_group *g = req->group;
+
+    (void) look;
+    for (int i = 0; i < g->nneighbors; i++) {
+        if (!((req->links >> i) & 1) || NULL == g->link[i]->proxy) continue;
+        if (cg_proxy_link_status(g->link[i]->proxy) < 0) return cg_proxy_link_status(g->link[i]->proxy);
+        if (!cg_proxy_link_drained(g->link[i]->proxy)) return CG_AGAIN;
+    }
+    note_trace(req);
+    end(req, CG_OK);
+    return CG_OK;
+}
+
+typedef int (*state_fn)(struct cg_req *req, struct look *look);
+static const state_fn states[] = {
+    [CG_REQ_QUEUED] = on_queued,   [CG_REQ_COPYING] = on_copying,     [CG_REQ_STAGED] = on_staged,
+    [CG_REQ_RUNNING] = on_running, [CG_REQ_RETURNING] = on_returning, [CG_REQ_DRAINING] = on_draining,
+};
+
+static void advance(struct cg_req *req, struct look *look)
+{
+    int rc = CG_OK;
+
+    while (CG_OK == rc && CG_REQ_ENDED != req->state) rc = states[req->state](req, look);
+    if (rc < 0) fail(req, rc);
+    look->waiting |= req->state < CG_REQ_RUNNING;
+}
+
+/* ---- the slow look: neighbours that failed, links that failed, operations that are stuck ---- */
+
+static int neighbor_failed(const struct cg_group *g)
+{
+    for (int i = 0; i < g->nneighbors; i++) {
+        const struct cg_link_end *end = g->link[i];
+        uint64_t failed = cg_load_acquire(&end->mine->failed);
+        if (failed > end->op_base) {
+            cg_log(0, "rank %u of %s: rank %u failed in its operation %llu; this communicator is unusable", g->rank,
+                   g->label, g->neighbor[i], (unsigned long long) (failed - end->op_base));
+            return CG_ERR_PEER;
+        }
+        if (end->proxy && cg_proxy_link_status(end->proxy) < 0) return cg_proxy_link_status(end->proxy);
+    }
+    return CG_OK;
+}
+
+static void slow_look(struct cg_group *g)
+{
+    uint64_t now;
+    int rc;
+
+    if (++g->ticks % SLOW_LOOK || g->broken) return;
+    rc = neighbor_failed(g);
+    if (rc < 0) cg_group_break(g, rc);
+    now = cg_now_us();
+    if (0 == g->head->moved_at) g->head->moved_at = now;
+    if (g->params.stuck_seconds && now - g->head->moved_at > (uint64_t) g->params.stuck_seconds * 1000000) {
+        cg_report_stuck(g->head);
+        g->head->moved_at = now;
+    }
+}
+
+int cg_group_advance(struct cg_group *g)
+{
+    struct look look = {0};
+    struct cg_req **p = &g->head, *last = NULL;
+    int ended = 0;
+
+    if (CG_GROUP_READY != g->state && CG_GROUP_FAILED != g->state) return 0;
+    slow_look(g);
+    while (*p) {
+        struct cg_req *req = *p;
+        if (CG_GROUP_FAILED == g->state) {
+            end(req, g->status);
+        } else if (g->broken) {
+            end(req, g->broken);
+        } else {
+            advance(req, &look);
+        }
+        if (CG_REQ_ENDED != req->state) {
+            last = req;
+            p = &req->next;
+            continue;
+        }
+        *p = req->next;
+        req->next = NULL;
+        *g->proc->ended_tail = req;
+        g->proc->ended_tail = &req->next;
+        ended++;
+    }
+    g->tail = last;
+    if (ended) publish_passed(g);
+    return ended;
+}

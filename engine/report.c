@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lines that explain: who waits for whom, and who called what. */
+#include "engine/internal.h"
+
+#include <stdio.h>
+
+static void describe(char *text, size_t len, int coll, uint64_t bytes, int type, int redop)
+{
+    snprintf(text, len, "%s of %llu bytes of %s with %s", cg_coll_name(coll), (unsigned long long) bytes,
+             cg_type_name(type), cg_redop_name(redop));
+}
+
+void cg_report_fault(const struct cg_req *req)
+{
+    const struct cg_group *g = req->group;
+    const struct cg_fault *f = &req->fault;
+    char mine[128], theirs[128];
+
+    describe(mine, sizeof(mine), req->call.coll, req->bytes, req->call.type, req->call.redop);
+    if (CG_ERR_MISMATCH != f->status || f->link >= g->plan.nlinks) {
+        cg_log(0, "rank %u of %s: operation %u, %s: %s", g->rank, g->label, req->opno, mine, cg_status_text(f->status));
+        return;
+    }
+    describe(theirs, sizeof(theirs), f->got_coll, f->got_bytes, f->got_type, f->got_redop);
+    cg_log(0, "rank %u of %s called %s (operation %u), but rank %u called %s (operation %u); all ranks must make the "
+              "same calls in the same order with the same arguments",
+           g->rank, g->label, mine, f->want_opno, g->plan.peer[f->link], theirs, f->got_opno);
+}
+
+void cg_report_stuck(const struct cg_req *req)
+{
+    const struct cg_group *g = req->group;
+    char mine[128], who[256];
+    size_t at = 0;
+
+    describe(mine, sizeof(mine), req->call.coll, req->bytes, req->call.type, req->call.redop);
+    who[0] = 0;
+    for (int i = 0; i < g->nneighbors && at < sizeof(who) - 64; i++) {
+        const struct cg_link_end *end = g->link[i];
+        uint64_t posted = cg_load_acquire(&end->mine->posted);
+        if (CG_MEDIUM_SHM != end->medium || posted >= end->op_base + req->opno) continue;
+        at += (size_t) snprintf(who + at, sizeof(who) - at, " rank %u (last operation %llu)", g->neighbor[i],
+                                (unsigned long long) (posted > end->op_base ? posted - end->op_base : 0));
+    }
+    cg_log(0, "rank %u of %s has waited %d s in %s (operation %u); %s%s", g->rank, g->label, g->params.stuck_seconds,
+           mine, req->opno, at ? "not entered yet by" : "all neighbours on this host have entered it", who);
+}
