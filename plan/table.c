@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The algorithms in order of preference, and what is derived from them. */
+#include "plan/build.h"
+
+#include "core/status.h"
+
+#include <string.h>
+
+const struct cg_algorithm cg_algorithms[] = {
+    {"copy", "1 rank", CG_COLL_ALLREDUCE, cg_copy_applies, cg_copy_build},
+    {"exchange", "2 to 8 ranks, up to exchange_max bytes", CG_COLL_ALLREDUCE, cg_exchange_applies, cg_exchange_build},
+    {"doubling", "up to doubling_max bytes, or more ranks than the ring serves", CG_COLL_ALLREDUCE, cg_doubling_applies,
+     cg_doubling_build},
+    {"ring", "up to 128 ranks, larger messages", CG_COLL_ALLREDUCE, cg_ring_applies, cg_ring_build},
+    {"copy", "1 rank", CG_COLL_BCAST, cg_copy_applies, cg_copy_build},
+    {"chain", "always", CG_COLL_BCAST, cg_chain_applies, cg_chain_build},
+    {NULL, NULL, CG_COLL_NONE, NULL, NULL},
+};
+
+const struct cg_algorithm *cg_plan_choose(const struct cg_plan_request *req)
+{
+    for (const struct cg_algorithm *a = cg_algorithms; a->name; a++) {
+        if (a->coll == req->coll && a->applies(req)) return a;
+    }
+    return NULL;
+}
+
+static int build(const struct cg_algorithm *a, const struct cg_plan_request *req, struct cg_plan *plan)
+{
+    memset(plan, 0, sizeof(*plan));
+    plan->name = a->name;
+    return a->build(req, plan);
+}
+
+int cg_plan_build(const struct cg_plan_request *req, struct cg_plan *plan)
+{
+    const struct cg_algorithm *a = cg_plan_choose(req);
+
+    return a ? build(a, req, plan) : CG_ERR_UNSUPPORTED;
+}
+
+/* Keep out ascending and free of duplicates. */
+static int merge(uint32_t *out, int n, int max, uint32_t peer)
+{
+    int at = 0;
+
+    while (at < n && out[at] < peer) at++;
+    if (at < n && out[at] == peer) return n;
+    if (n == max) return CG_ERR_LIMIT;
+    memmove(&out[at + 1], &out[at], sizeof(*out) * (size_t) (n - at));
+    out[at] = peer;
+    return n + 1;
+}
+
+/* Peers of an algorithm do not depend on the size, so its smallest size that applies shows them. */
+static int merge_algorithm(const struct cg_algorithm *a, const struct cg_plan_request *req, uint32_t *out, int n,
+                           int max)
+{
+    struct cg_plan plan;
+    int rc;
+
+    if (!a->applies(req)) return n;
+    rc = build(a, req, &plan);
+    if (rc != CG_OK) return rc;
+    for (uint32_t l = 0; l < plan.nlinks && n >= 0; l++) n = merge(out, n, max, plan.peer[l]);
+    return n;
+}
+
+int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, uint32_t *peers, int max)
+{
+    struct cg_plan_request req = {.nranks = nranks, .rank = rank, .count = 1, .esize = 1, .params = params};
+    int n = 0;
+
+    for (const struct cg_algorithm *a = cg_algorithms; a->name && n >= 0; a++) {
+        req.coll = a->coll;
+        uint32_t roots = CG_COLL_BCAST == a->coll ? nranks : 1;
+        for (req.root = 0; req.root < roots && n >= 0; req.root++) n = merge_algorithm(a, &req, peers, n, max);
+    }
+    return n;
+}
+
+void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op)
+{
+    op->nchan = (uint16_t) plan->nchan;
+    op->nchunks = (uint16_t) plan->nchunks;
+    op->nsteps = (uint16_t) plan->nsteps;
+    op->nlinks = (uint16_t) plan->nlinks;
+    op->self_pos = (uint16_t) plan->self_pos;
+    op->size = (uint32_t) (sizeof(*op) + plan->nlinks * sizeof(struct cg_link) + plan->nsteps * sizeof(struct cg_step));
+    memcpy(op->range, plan->range, sizeof(op->range));
+    memcpy(cg_op_steps(op), plan->step, plan->nsteps * sizeof(struct cg_step));
+}
