@@ -1,1 +1,2 @@
-cg_sources += plan/plan.h
+cg_sources += plan/plan.h plan/build.h plan/build.c plan/table.c plan/count.c plan/copy.c plan/exchange.c plan/doubling.c \
+	plan/ring.c plan/chain.c plan/check.c plan/symbolic.h plan/symbolic.c
