@@ -1,1 +1,1 @@
-cg_sources +=
+cg_sources += topo/topo.h topo/topo_hwloc.c topo/host.c

@@ -1,2 +1,6 @@
-check_PROGRAMS +=
-TESTS +=
+EXTRA_DIST += test/topo/two_nodes.xml
+if HAVE_CMOCKA
+check_PROGRAMS += test/topo/topo
+TESTS += test/topo/topo
+test_topo_topo_SOURCES = test/topo/topo.c
+endif
