@@ -1,1 +1,24 @@
 bin_PROGRAMS +=
+
+# What benchmarks and MPI tests share: test data with its reference, buffers of every kind, the component's counters.
+cg_bench_cppflags = $(AM_CPPFLAGS)
+cg_bench_libs = libcgbench.la $(MPI_LIBS) -lm
+if HAVE_CUDA
+cg_bench_cppflags += $(CUDA_CPPFLAGS) -DHAVE_CUDA
+cg_bench_libs += $(CUDA_LIBS)
+endif
+
+noinst_LTLIBRARIES += libcgbench.la
+libcgbench_la_SOURCES = bench/buffer.c bench/buffer.h bench/data.c bench/data.h bench/watch.c bench/watch.h
+libcgbench_la_CPPFLAGS = $(cg_bench_cppflags)
+libcgbench_la_CFLAGS = $(cg_cflags)
+libcgbench_la_LDFLAGS = $(cg_ldflags)
+
+bin_PROGRAMS += coll_gpu_perf
+coll_gpu_perf_SOURCES = bench/coll_gpu_perf.c bench/options.c bench/options.h
+coll_gpu_perf_CPPFLAGS = $(cg_bench_cppflags)
+coll_gpu_perf_CFLAGS = $(cg_cflags)
+coll_gpu_perf_LDFLAGS = $(cg_ldflags)
+coll_gpu_perf_LDADD = $(cg_bench_libs)
+
+EXTRA_DIST += bench/compare

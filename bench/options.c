@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/options.h"
+#include "bench/buffer.h"
+
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_NONBLOCKING = 0x100, KEY_INPLACE, KEY_GAP, KEY_CSV, KEY_SEED };
+
+static const struct argp_option options[] = {
+    {"minbytes", 'b', "BYTES", 0, "first size; K, M, G are allowed (8)", 0},
+    {"maxbytes", 'e', "BYTES", 0, "last size (1M)", 0},
+    {"stepfactor", 'f', "FACTOR", 0, "next size = this one times FACTOR (2)", 0},
+    {"stepbytes", 'i', "BYTES", 0, "next size = this one plus BYTES", 0},
+    {"iters", 'n', "N", 0, "timed iterations (20)", 0},
+    {"warmup_iters", 'w', "N", 0, "iterations before (5)", 0},
+    {"check", 'c', "0|1", 0, "check results, on every rank (1)", 0},
+    {"datatype", 'd', "TYPE", 0,
+     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float double char int long, or all (float)", 0},
+    {"op", 'o', "OP", 0, "sum prod min max band bor bxor land lor lxor, or all (sum)", 0},
+    {"memory", 'm', "KIND", 0,
+     "host pinned registered device managed pool vmm, or mixed: host on odd ranks, device on even ones (host)", 0},
+    {"nonblocking", KEY_NONBLOCKING, NULL, 0, "MPI_Iallreduce and MPI_Wait", 0},
+    {"inplace", KEY_INPLACE, "0|1|both", 0, "out of place, in place, or both (both)", 0},
+    {"gap-us", KEY_GAP, "US", 0, "compute for this long before each call (0)", 0},
+    {"csv", KEY_CSV, "FILE", 0, "also write the table as CSV", 0},
+    {"seed", KEY_SEED, "N", 0, "of the random data (1)", 0},
+    {"verbose", 'v', NULL, 0, "show the fastest and slowest iteration too", 0},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+/* argp does not end the process, since MPI must be finalized first: mistakes are counted. */
+static void mistake(struct argp_state *state, const char *what, const char *arg)
+{
+    ((struct cg_options *) state->input)->bad++;
+    argp_error(state, "%s '%s'", what, arg);
+}
+
+/* "64", "4K", "1M", "2G". */
+static size_t bytes_of(const char *s, struct argp_state *state)
+{
+    char *end;
+    double v = strtod(s, &end);
+    const char *units = "KMG", *u = *end != '\0' ? strchr(units, *end & ~32) : NULL;
+
+    if (u != NULL && *u != '\0') v *= (double) (1ull << (10 * (u - units + 1))), end++;
+    if (end == s || *end != '\0' || v < 1 || v > 1e15) mistake(state, "not a size:", s);
+    return (size_t) v;
+}
+
+static double number(const char *s, double min, double max, struct argp_state *state)
+{
+    char *end;
+    double v = strtod(s, &end);
+
+    if (end == s || *end != '\0' || !(v >= min && v <= max)) mistake(state, "not a number, or out of range:", s);
+    return v;
+}
+
+static error_t parse_names(int key, char *arg, struct argp_state *state)
+{
+    struct cg_options *o = state->input;
+
+    switch (key) {
+    case 'd':
+        o->type = cg_data_type_find(arg);
+        if (o->type == NULL && strcmp(arg, "all") != 0) mistake(state, "no such type:", arg);
+        return 0;
+    case 'o':
+        o->op = cg_data_op_find(arg);
+        if (o->op == NULL && strcmp(arg, "all") != 0) mistake(state, "no such operation:", arg);
+        return 0;
+    case 'm':
+        o->memory = arg;
+        if (cg_buf_kind_find(arg) < 0 && strcmp(arg, "mixed") != 0) mistake(state, "no such kind of memory:", arg);
+        return 0;
+    case KEY_INPLACE:
+        o->places = strcmp(arg, "both") == 0 ? 3 : number(arg, 0, 1, state) == 0 ? 1 : 2;
+        return 0;
+    case KEY_CSV: o->csv = arg; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct cg_options *o = state->input;
+
+    switch (key) {
+    case 'b': o->begin = bytes_of(arg, state); return 0;
+    case 'e': o->end = bytes_of(arg, state); return 0;
+    case 'i': o->step = bytes_of(arg, state); return 0;
+    case 'f': o->factor = number(arg, 1.001, 1e9, state); return 0;
+    case 'n': o->iters = (int) number(arg, 1, 1e7, state); return 0;
+    case 'w': o->warmup = (int) number(arg, 0, 1e7, state); return 0;
+    case 'c': o->check = (int) number(arg, 0, 1, state); return 0;
+    case 'v': o->verbose = 1; return 0;
+    case KEY_NONBLOCKING: o->nonblocking = 1; return 0;
+    case KEY_GAP: o->gap_us = number(arg, 0, 1e9, state); return 0;
+    case KEY_SEED: o->seed = (uint64_t) number(arg, 0, 1e15, state); return 0;
+    case ARGP_KEY_ARG: mistake(state, "unexpected argument", arg); return 0;
+    case ARGP_KEY_END:
+        if (o->begin > o->end) mistake(state, "-b is larger than", "-e");
+        return 0;
+    default: return parse_names(key, arg, state);
+    }
+}
+
+int cg_options_parse(struct cg_options *o, int argc, char **argv, int speak)
+{
+    static const struct argp argp = {.options = options, .parser = parse,
+                                     .doc = "MPI_Allreduce in nccl-tests' conventions."};
+    unsigned flags = ARGP_NO_EXIT | ARGP_NO_HELP | (speak ? 0 : ARGP_SILENT);
+
+    *o = (struct cg_options){.begin = 8, .end = 1 << 20, .factor = 2, .iters = 20, .warmup = 5, .check = 1,
+                             .places = 3, .seed = 1, .type = cg_data_type_find("float"), .op = cg_data_op_find("sum"),
+                             .memory = "host"};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") != 0) continue;
+        if (speak) argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG, "coll_gpu_perf");
+        return 1;
+    }
+    return argp_parse(&argp, argc, argv, flags, NULL, o) == 0 && o->bad == 0 ? 0 : -1;
+}
+
+size_t cg_options_next(const struct cg_options *o, size_t bytes)
+{
+    size_t next = o->step > 0 ? bytes + o->step : (size_t) ((double) bytes * o->factor);
+
+    return next > bytes ? next : bytes + 1;
+}
