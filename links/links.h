@@ -55,6 +55,7 @@ struct cg_links_config {
     uint64_t key;                  /* datagrams must carry it */
     void (*place)(void *addr, size_t bytes, void *ctx); /* may bind a fresh chunk to a NUMA node; may be NULL */
     void *place_ctx;
+    unsigned timeout_ms;           /* that a peer's socket may refuse before its links fail; 0: 10,000 */
 };
 
 /* A name for this process's socket, known before anything is opened (published through the modex). len >= 48. */
@@ -82,18 +83,22 @@ struct cg_peer_info {
     int remote; /* on another host */
 };
 
-/* status of the message is an error if this side cannot (its reason is logged once); it is sent all the same. */
+/* status of the message is an error if this side cannot (its reason is logged once); it is sent all the same. Then the
+ * function returns the same error and *link is NULL: nothing to abandon here. After an error of take or ready the caller
+ * abandons. A message is believed only as far as it agrees with itself and with former ones. */
 int cg_link_offer(struct cg_links *links, const struct cg_peer_info *peer, int medium, struct cg_geometry geometry,
                   struct cg_link_end **link, struct cg_link_msg *msg);
 int cg_link_answer(struct cg_links *links, const struct cg_peer_info *peer, const struct cg_link_msg *offer,
                    struct cg_link_end **link, struct cg_link_msg *msg);
 int cg_link_take(struct cg_links *links, struct cg_link_end *link, const struct cg_link_msg *answer);
-/* CG_AGAIN while descriptors are on their way, CG_OK, or an error after seconds (10). Drives the socket. */
+/* CG_AGAIN while descriptors are on their way (or the former tenant's "closed"), CG_OK, or an error: at once if a
+ * descriptor cannot be had, after timeout_ms if the peer's socket refuses. A peer that computes is waited for. Drives the
+ * socket. */
 int cg_link_ready(struct cg_links *links, struct cg_link_end *link);
 /* Set-up failed on either side: never use it again (its memory is kept for later links of the same geometry). */
 void cg_link_abandon(struct cg_links *links, struct cg_link_end *link);
 
-/* The tenant is gone, ops operations after it came: publish "closed". Never waits. */
+/* The tenant is gone, ops operations after it came: publish "closed". Never waits. Before ready it is an abandon. */
 void cg_link_release(struct cg_links *links, struct cg_link_end *link, uint64_t ops);
 
 /* Move the proxy and serve the socket. Returns events. */
@@ -103,6 +108,7 @@ int cg_links_busy(const struct cg_links *links);
 /* Regions mapped so far, own and peers', for registration with GPUs; the list only grows. 0 behind the last. */
 int cg_links_region(const struct cg_links *links, unsigned i, void **addr, size_t *bytes);
 
+/* links: ever made and not abandoned; tenants: links in use now; descriptors: open now. */
 struct cg_links_counters {
     uint64_t chunks, chunk_bytes, peers, links, tenants, registrations, descriptors;
 };

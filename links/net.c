@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Links through the network: lanes of both directions lie in the own arena, joined by the proxy. */
+#include "links/internal.h"
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int open_worker(struct cg_links *links)
+{
+    const struct cg_net_ops *ops = links->config.net;
+    char why[256] = "";
+    int rc = ops->open(links->config.params, links->config.net_hint, &links->net, why, sizeof(why));
+
+    if (rc != CG_OK) {
+        CG_LOG(0, "network: transport %s cannot be opened: %s; choose another with coll_gpu_transport", ops->name, why);
+        return rc;
+    }
+    links->addr_len = sizeof(links->addr);
+    rc = ops->address(links->net, links->addr, &links->addr_len);
+    if (rc == CG_OK) rc = cg_proxy_open(ops, links->net, &links->proxy);
+    if (rc == CG_OK) return CG_OK;
+    CG_LOG(0, "network: transport %s cannot be used: %s; choose another with coll_gpu_transport", ops->name,
+           cg_status_text(rc));
+    ops->close(links->net);
+    links->net = NULL;
+    return rc;
+}
+
+static int net_open(struct cg_links *links)
+{
+    if (links->net_status != CG_AGAIN) return links->net_status;
+    if (links->config.net && links->config.net->version == CG_NET_VERSION) {
+        links->net_status = open_worker(links);
+    } else {
+        CG_LOG(0, "network: %s; build with UCX (libucx-dev) or choose another with coll_gpu_transport",
+               links->config.net ? "the transport is of another version" : "there is no transport");
+        links->net_status = CG_ERR_NET;
+    }
+    return links->net_status;
+}
+
+/* The chunk's registration, made with its first link. Without one the transport works all the same. */
+static int register_chunk(struct cg_links *links, uint32_t chunk)
+{
+    const struct cg_chunk *c = &links->arena.chunk[chunk];
+    struct cg_net_mem **grown;
+    int rc;
+
+    if (chunk >= links->nmem) {
+        grown = realloc(links->mem, (chunk + 1) * sizeof(struct cg_net_mem *));
+        if (!grown) return CG_ERR_NOMEM;
+        links->mem = grown;
+        while (links->nmem <= chunk) links->mem[links->nmem++] = NULL;
+    }
+    if (links->mem[chunk] || !links->config.net->reg) return CG_OK;
+    rc = links->config.net->reg(links->net, c->base, c->bytes, &links->mem[chunk]);
+    if (rc == CG_OK) {
+        links->registrations++;
+    } else {
+        CG_LOG(0, "network: registering %zu bytes failed: %s; raise ulimit -l", c->bytes, cg_status_text(rc));
+    }
+    return rc;
+}
+
+static int net_make(struct cg_links *links, struct cg_pool_link *l)
+{
+    int rc = register_chunk(links, l->window.chunk);
+
+    if (rc != CG_OK) return rc;
+    l->net_id = ++links->next_net_id; /* never used again: late messages find nobody */
+    l->end.peer = cg_arena_line_at(&links->arena, l->out_line);
+    l->end.send_slots = l->end.recv_slots + cg_lanes_bytes(l->end.geometry.slot_bytes, l->end.geometry.slots);
+    return CG_OK;
+}
+
+static void net_fill(const struct cg_links *links, const struct cg_pool_link *l, struct cg_link_msg *msg)
+{
+    msg->net_id = l->net_id;
+    msg->addr_len = (uint32_t) links->addr_len;
+    memcpy(msg->addr, links->addr, links->addr_len);
+}
+
+static int connect_peer(struct cg_links *links, struct cg_peer *peer, const struct cg_link_msg *msg)
+{
+    int rc;
+
+    if (peer->ep) return CG_OK;
+    if (msg->addr_len == 0 || msg->addr_len > CG_NET_ADDR_MAX) return CG_ERR_ARG;
+    rc = links->config.net->connect(links->net, msg->addr, msg->addr_len, peer->info.remote, &peer->ep);
+    if (rc != CG_OK) {
+        CG_LOG(0, "network: connecting to process %llx failed: %s; check that both hosts share a network that transport "
+                  "%s may use", (unsigned long long) peer->info.name, cg_status_text(rc), links->config.net->name);
+    }
+    return rc;
+}
+
+static int open_proxy_link(struct cg_links *links, struct cg_pool_link *l)
+{
+    struct cg_proxy_link_config config = {.ep = l->peer->ep,
+                                          .local_id = l->net_id,
+                                          .remote_id = l->far.net_id,
+                                          .slot_bytes = l->end.geometry.slot_bytes,
+                                          .slots = l->end.geometry.slots,
+                                          .line = l->end.mine,
+                                          .out = l->end.peer,
+                                          .recv_slots = l->end.recv_slots,
+                                          .send_slots = l->end.send_slots,
+                                          .announce = l->end.announce_in,
+                                          .mem = links->mem[l->window.chunk]};
+
+    return cg_proxy_link_open(links->proxy, &config, &l->end.proxy);
+}
+
+static int net_join(struct cg_links *links, struct cg_pool_link *l, const struct cg_link_msg *msg)
+{
+    int rc = connect_peer(links, l->peer, msg);
+
+    if (rc == CG_OK && !l->end.proxy) rc = open_proxy_link(links, l);
+    if (rc == CG_OK) cg_proxy_link_tenant_opened(l->end.proxy);
+    return rc;
+}
+
+static int net_ready(struct cg_links *links, struct cg_pool_link *l)
+{
+    (void) links;
+    return cg_proxy_link_status(l->end.proxy);
+}
+
+static int net_usable(const struct cg_pool_link *l) { return cg_proxy_link_status(l->end.proxy) == CG_OK; }
+
+static void net_closed(struct cg_pool_link *l) { cg_proxy_link_tenant_closed(l->end.proxy, l->end.tenants); }
+
+static void net_drop(struct cg_links *links, struct cg_pool_link *l)
+{
+    if (l->end.proxy) cg_proxy_link_close(links->proxy, l->end.proxy);
+    l->end.proxy = NULL;
+}
+
+void cg_links_net_close(struct cg_links *links)
+{
+    const struct cg_net_ops *ops = links->config.net;
+
+    if (!links->net) return;
+    cg_proxy_close(links->proxy);
+    for (uint32_t i = 0; i < links->npeers; i++) {
+        if (links->peer[i]->ep) ops->disconnect(links->net, links->peer[i]->ep);
+    }
+    for (uint32_t i = 0; i < links->nmem; i++) {
+        if (links->mem[i]) ops->dereg(links->net, links->mem[i]);
+    }
+    ops->close(links->net);
+    free(links->mem);
+}
+
+const struct cg_medium_ops cg_medium_net = {
+    .name = "network",
+    .lanes = 2,
+    .lines = 2,
+    .open = net_open,
+    .make = net_make,
+    .fill = net_fill,
+    .join = net_join,
+    .ready = net_ready,
+    .usable = net_usable,
+    .closed = net_closed,
+    .drop = net_drop,
+};
