@@ -4,6 +4,7 @@
  *
  *   cg_load_acquire   the peer's writes before its release are visible afterwards (system scope)
  *   cg_store_release  my writes before it are visible to whoever acquires it (system scope)
+ *   cg_load_polled    the same for a word that the polling warp relays through GPU memory (GPU scope there)
  *   cg_load_relaxed, cg_store_relaxed   the word alone, never torn
  *   cg_fence_sc       store/load barrier of the launch handshake (docs/architecture.md)
  *
@@ -34,6 +35,17 @@ CG_HD uint64_t cg_load_acquire(const uint64_t *p)
     return v;
 #else
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+#endif
+}
+
+CG_HD uint64_t cg_load_polled(const uint64_t *p)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t v;
+    asm volatile("ld.acquire.gpu.global.u64 %0,[%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+#else
+    return cg_load_acquire(p);
 #endif
 }
 

@@ -34,18 +34,6 @@ struct cg_act {
     struct cg_slot_hdr *in, *out; /* NULL if none, or an ALL step: use cg_all_in and cg_all_out */
 };
 
-/* A polled word: acquire at the scope in which it is written for this executor. */
-CG_HD uint64_t cg_load_polled(const uint64_t *p)
-{
-#ifdef __CUDA_ARCH__
-    uint64_t v; /* relayed through GPU memory by the polling warp */
-    asm volatile("ld.acquire.gpu.global.u64 %0,[%1];" : "=l"(v) : "l"(p) : "memory");
-    return v;
-#else
-    return cg_load_acquire(p);
-#endif
-}
-
 CG_HD uint32_t cg_chunk_elems(const struct cg_range *r, uint32_t nchunks, uint32_t iter, uint32_t chunk, uint64_t *first)
 {
     uint64_t at = r->begin + ((uint64_t) iter * nchunks + chunk) * r->chunk;

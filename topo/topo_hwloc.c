@@ -113,9 +113,8 @@ int cg_topo_bind(const struct cg_topo *topo, void *addr, size_t bytes, int node)
     int failed;
 
     if (node == CG_TOPO_ANY) return CG_OK;
-    if (!hwloc_topology_is_thissystem(topo->machine) || !hwloc_get_numanode_obj_by_os_index(topo->machine, (unsigned)node)) {
-        return CG_ERR_UNSUPPORTED;
-    }
+    if (!hwloc_topology_is_thissystem(topo->machine)) return CG_ERR_UNSUPPORTED;
+    if (!hwloc_get_numanode_obj_by_os_index(topo->machine, (unsigned)node)) return CG_ERR_UNSUPPORTED;
     nodes = hwloc_bitmap_alloc();
     if (!nodes) return CG_ERR_NOMEM;
     hwloc_bitmap_only(nodes, (unsigned)node);
