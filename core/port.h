@@ -3,8 +3,8 @@
  * Every access to a word that another thread, GPU or process reads goes through one of these names.
  *
  *   cg_load_acquire   the peer's writes before its release are visible afterwards (system scope)
+ *   cg_load_polled    acquire of a word that the polling warp relays through GPU memory (GPU scope there)
  *   cg_store_release  my writes before it are visible to whoever acquires it (system scope)
- *   cg_load_polled    the same for a word that the polling warp relays through GPU memory (GPU scope there)
  *   cg_load_relaxed, cg_store_relaxed   the word alone, never torn
  *   cg_fence_sc       store/load barrier of the launch handshake (docs/architecture.md)
  *
