@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Open MPI's internal headers, and everything that differs between its versions 4.1, 5.0 and 6.0. */
+#ifndef CG_OMPI_COMPAT_H
+#define CG_OMPI_COMPAT_H
+
+#include "ompi_config.h"
+
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/datatype/ompi_datatype_internal.h"
+#include "ompi/group/group.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mca/mca.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/op/op.h"
+#include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
+#include "opal/class/opal_free_list.h"
+#include "opal/class/opal_hash_table.h"
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+#if OMPI_MAJOR_VERSION >= 5
+#include "opal/mca/pmix/pmix-internal.h"
+#include "opal/mca/threads/mutex.h"
+#define CG_MODEX_GLOBAL PMIX_GLOBAL
+#else
+#include "opal/mca/pmix/pmix.h"
+#include "opal/threads/mutex.h"
+#define CG_MODEX_GLOBAL OPAL_PMIX_GLOBAL
+#endif
+
+/* The coll interface, and the type of a count in it. */
+#if OMPI_MAJOR_VERSION >= 6
+#define CG_COLL_VERSION MCA_COLL_BASE_VERSION_3_0_0
+typedef size_t cg_count_t;
+#elif OMPI_MAJOR_VERSION == 5
+#define CG_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
+typedef int cg_count_t;
+#else
+#define CG_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
+typedef int cg_count_t;
+#endif
+
+/* Up to 5.0 the framework copies the module's functions into the communicator after enable, unless they are NULL. From
+ * 6.0 on the module writes them there itself in enable, and puts back what it displaced in disable. */
+#if OMPI_MAJOR_VERSION >= 6
+#define CG_COMM_INSTALL(comm, name, function, module) MCA_COLL_INSTALL_API(comm, name, function, module, "gpu")
+#else
+#define CG_COMM_INSTALL(comm, name, function, module) ((void) 0)
+#endif
+
+#endif

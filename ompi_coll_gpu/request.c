@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Requests of nonblocking calls: native ones complete from the engine, staged ones when the next component's does. */
+#include "ompi_coll_gpu/coll_gpu.h"
+
+static int request_free(ompi_request_t **request)
+{
+    cg_request_t *req = (cg_request_t *) *request;
+
+    if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
+    cg_request_drop(req);
+    *request = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+static int request_cancel(ompi_request_t *request, int flag)
+{
+    (void) request;
+    (void) flag;
+    return MPI_ERR_REQUEST; /* MPI does not allow it for collectives */
+}
+
+static void request_construct(cg_request_t *req)
+{
+    req->super.super.req_type = OMPI_REQUEST_COLL;
+    req->super.super.req_cancel = request_cancel;
+}
+
+OBJ_CLASS_INSTANCE(cg_request_t, ompi_coll_base_nbc_request_t, request_construct, NULL);
+
+cg_request_t *cg_request_get(ompi_communicator_t *comm)
+{
+    cg_request_t *req = (cg_request_t *) opal_free_list_get(&cg_state.requests);
+    ompi_request_t *r = (ompi_request_t *) req;
+
+    if (!req) return NULL;
+    OMPI_REQUEST_INIT(r, false);
+    r->req_mpi_object.comm = comm;
+    r->req_free = request_free; /* Open MPI may have replaced it in the request's last life */
+    r->req_state = OMPI_REQUEST_ACTIVE;
+    r->req_status.MPI_ERROR = MPI_SUCCESS;
+    r->req_status._cancelled = 0;
+    req->inner = NULL;
+    OBJ_RETAIN(comm);
+    return req;
+}
+
+void cg_request_drop(cg_request_t *req)
+{
+    ompi_communicator_t *comm = req->super.super.req_mpi_object.comm;
+
+    OMPI_REQUEST_FINI(&req->super.super);
+    opal_free_list_return(&cg_state.requests, (opal_free_list_item_t *) req);
+    OBJ_RELEASE(comm);
+}
+
+void cg_request_complete(cg_request_t *req, int mpi_error)
+{
+    req->super.super.req_status.MPI_ERROR = mpi_error;
+    ompi_request_complete(&req->super.super, true);
+}
+
+void cg_request_watch(cg_request_t *req, ompi_request_t *inner)
+{
+    req->inner = inner;
+    OPAL_THREAD_LOCK(&cg_state.staged_lock);
+    opal_list_append(&cg_state.staged, (opal_list_item_t *) req);
+    OPAL_THREAD_UNLOCK(&cg_state.staged_lock);
+}
+
+static void finish(cg_request_t *req)
+{
+    int rc = req->inner->req_status.MPI_ERROR;
+
+    ompi_request_free(&req->inner);
+    cg_request_complete(req, cg_stage_end(&req->stage, rc));
+}
+
+/* Takes the first complete one off the list, or NULL. */
+static cg_request_t *take_complete(void)
+{
+    opal_list_item_t *item;
+
+    OPAL_LIST_FOREACH(item, &cg_state.staged, opal_list_item_t) {
+        cg_request_t *req = (cg_request_t *) item;
+        if (!REQUEST_COMPLETE(req->inner)) continue;
+        opal_list_remove_item(&cg_state.staged, item);
+        return req;
+    }
+    return NULL;
+}
+
+static int poll_staged(void)
+{
+    cg_request_t *req;
+    int done = 0;
+
+    for (;;) {
+        if (opal_mutex_trylock(&cg_state.staged_lock)) return done; /* someone else, or an outer call, is at it */
+        req = take_complete();
+        opal_mutex_unlock(&cg_state.staged_lock);
+        if (!req) return done;
+        finish(req);
+        done++;
+    }
+}
+
+int cg_progress(void)
+{
+    int done = cg_proc_progress(cg_state.proc);
+
+    return opal_list_get_size(&cg_state.staged) ? done + poll_staged() : done;
+}
+
+void cg_requests_init(void)
+{
+    OBJ_CONSTRUCT(&cg_state.requests, opal_free_list_t);
+    OBJ_CONSTRUCT(&cg_state.staged, opal_list_t);
+    OBJ_CONSTRUCT(&cg_state.staged_lock, opal_mutex_t);
+    opal_free_list_init(&cg_state.requests, sizeof(cg_request_t), opal_cache_line_size, OBJ_CLASS(cg_request_t), 0, 0, 0,
+                        -1, 8, NULL, 0, NULL, NULL, NULL);
+}
+
+void cg_requests_fini(void)
+{
+    OBJ_DESTRUCT(&cg_state.staged);
+    OBJ_DESTRUCT(&cg_state.staged_lock);
+    OBJ_DESTRUCT(&cg_state.requests);
+}
