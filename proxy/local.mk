@@ -1,2 +1,2 @@
-cg_sources += proxy/net.h proxy/proxy.h
-cg_net_sources +=
+cg_sources += proxy/net.h proxy/proxy.h proxy/machine.h proxy/machine.c proxy/proxy.c proxy/transports.c proxy/net_loop.c
+cg_net_sources += proxy/net_ucx.c

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The proxy's links and their progress; what happens on a link is in machine.c. */
+#include "core/log.h"
+#include "proxy/machine.h"
+
+#include <stdlib.h>
+
+/* Sends stay with the transport until the link is closed: not every transport can take them back. */
+static void end_link(struct cg_proxy_link *link, const struct cg_machine *at, int status)
+{
+    cg_log(0, "net link %u to %u, channel %u, which %s (%llu of %llu): %s: the peer died or the network failed",
+           link->config.local_id, link->config.remote_id, at->chan, cg_machine_text(at),
+           (unsigned long long) at->done, (unsigned long long) at->posted, cg_status_text(status));
+    link->status = status;
+    for (int i = LISTENER; i < SENDER; i++) cg_machine_cancel(link, &link->machine[i]);
+    for (int i = 0; i < MACHINES; i++) cg_machine_end(link, &link->machine[i]);
+}
+
+static void activate(struct cg_proxy_link *link)
+{
+    if (link->active || link->status) return;
+    link->active = 1;
+    link->quiet = 0;
+    link->next_active = link->proxy->active;
+    link->proxy->active = link;
+}
+
+static void init_machine(struct cg_proxy_link *link, int index, enum cg_proxy_state state, uint32_t chan)
+{
+    struct cg_machine *m = &link->machine[index];
+
+    m->state = state;
+    m->chan = chan;
+    m->req = link->req + (size_t) index * link->config.slots;
+}
+
+static int config_ok(const struct cg_proxy *proxy, const struct cg_proxy_link_config *c)
+{
+    struct cg_net_props props;
+
+    proxy->ops->props(proxy->net, &props);
+    return c->ep && c->line && c->out && c->recv_slots && c->send_slots && c->announce && c->slots >= 2 &&
+           !(c->slots & (c->slots - 1)) && cg_slot_stride(c->slot_bytes) <= props.max_bytes;
+}
+
+int cg_proxy_link_open(struct cg_proxy *proxy, const struct cg_proxy_link_config *config, struct cg_proxy_link **out)
+{
+    struct cg_proxy_link *link;
+
+    if (!config_ok(proxy, config)) return CG_ERR_ARG;
+    link = calloc(1, sizeof(*link) + (size_t) MACHINES * config->slots * sizeof(link->req[0]));
+    if (!link) return CG_ERR_NOMEM;
+    link->proxy = proxy;
+    link->config = *config;
+    init_machine(link, LISTENER, LISTEN_IDLE, LANE_CONTROL);
+    init_machine(link, REPORTER, REPORT_IDLE, LANE_CONTROL);
+    for (uint32_t c = 0; c < CG_MAX_CHAN; c++) {
+        init_machine(link, RECEIVER + (int) c, RECV_IDLE, c);
+        init_machine(link, SENDER + (int) c, SEND_IDLE, c);
+    }
+    link->next = proxy->links;
+    proxy->links = link;
+    *out = link;
+    return CG_OK;
+}
+
+void cg_proxy_link_close(struct cg_proxy *proxy, struct cg_proxy_link *link)
+{
+    struct cg_proxy_link **p = &proxy->links, **a = &proxy->active;
+
+    while (*p != link) p = &(*p)->next;
+    *p = link->next;
+    while (*a && *a != link) a = &(*a)->next_active;
+    if (*a) *a = link->next_active;
+    for (int i = 0; i < MACHINES; i++) cg_machine_cancel(link, &link->machine[i]);
+    free(link);
+}
+
+void cg_proxy_link_tenant_opened(struct cg_proxy_link *link)
+{
+    for (int i = 0; i < CG_ANNOUNCE; i++) cg_store_release(&link->config.announce[i].op, 0);
+    link->opened++;
+    activate(link);
+}
+
+void cg_proxy_link_tenant_closed(struct cg_proxy_link *link, uint64_t n)
+{
+    if (n > link->now.closed) link->now.closed = n;
+    activate(link);
+}
+
+void cg_proxy_link_passed(struct cg_proxy_link *link, uint64_t op)
+{
+    if (op > link->now.passed) link->now.passed = op;
+    activate(link);
+}
+
+void cg_proxy_link_failed(struct cg_proxy_link *link, uint64_t op)
+{
+    if (op > link->now.failed) link->now.failed = op;
+    activate(link);
+}
+
+int cg_proxy_link_drained(const struct cg_proxy_link *link)
+{
+    return link->status || (!cg_proxy_sends_pending(link) && !cg_proxy_report_due(link));
+}
+
+int cg_proxy_link_status(const struct cg_proxy_link *link) { return link->status; }
+
+/* --- progress --- */
+
+static int step_link(struct cg_proxy_link *link)
+{
+    const struct cg_proxy *proxy = link->proxy;
+    int rc = proxy->ops->ep_status(proxy->net, link->config.ep), events = 0;
+
+    if (rc) {
+        end_link(link, &link->machine[LISTENER], rc);
+        return 1;
+    }
+    for (int i = 0; i < MACHINES; i++) {
+        struct cg_machine *m = &link->machine[i];
+        rc = cg_machine_step(link, m);
+        if (rc < 0) {
+            end_link(link, m, rc);
+            return 1;
+        }
+        events += rc;
+    }
+    link->quiet = events ? 0 : link->quiet + (link->quiet < LINGER_PASSES);
+    return events;
+}
+
+static int finished(const struct cg_proxy_link *link)
+{
+    return link->status || (link->quiet >= LINGER_PASSES && !cg_proxy_has_tenant(link) && !cg_proxy_sends_pending(link));
+}
+
+int cg_proxy_progress(struct cg_proxy *proxy)
+{
+    struct cg_proxy_link **p = &proxy->active;
+    int events = 0;
+
+    if (!*p) return 0;
+    proxy->ops->progress(proxy->net);
+    while (*p) {
+        struct cg_proxy_link *link = *p;
+        events += step_link(link);
+        if (finished(link)) {
+            *p = link->next_active;
+            link->active = 0;
+        } else {
+            p = &link->next_active;
+        }
+    }
+    return events;
+}
+
+int cg_proxy_busy(const struct cg_proxy *proxy) { return NULL != proxy->active; }
+
+int cg_proxy_open(const struct cg_net_ops *ops, struct cg_net *net, struct cg_proxy **out)
+{
+    struct cg_proxy *proxy;
+
+    if (CG_NET_VERSION != ops->version) return CG_ERR_UNSUPPORTED;
+    if (!(proxy = calloc(1, sizeof(*proxy)))) return CG_ERR_NOMEM;
+    proxy->ops = ops;
+    proxy->net = net;
+    *out = proxy;
+    return CG_OK;
+}
+
+void cg_proxy_close(struct cg_proxy *proxy)
+{
+    while (proxy->links) cg_proxy_link_close(proxy, proxy->links);
+    free(proxy);
+}
