@@ -1,6 +1,4 @@
 EXTRA_DIST += test/topo/two_nodes.xml
-if HAVE_CMOCKA
 check_PROGRAMS += test/topo/topo
 TESTS += test/topo/topo
 test_topo_topo_SOURCES = test/topo/topo.c
-endif
