@@ -4,6 +4,7 @@
 #include "kernels/host/host.h"
 #include "test/engine/mesh.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -179,7 +180,7 @@ static int open_descriptors(void)
 {
     int n = 0;
 
-    for (int fd = 0; fd < 256; fd++) n += 0 == faccessat(fd, "", F_OK, AT_EMPTY_PATH) || lseek(fd, 0, SEEK_CUR) != -1;
+    for (int fd = 0; fd < 256; fd++) n += fcntl(fd, F_GETFD) != -1;
     return n;
 }
 
