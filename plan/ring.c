@@ -9,13 +9,13 @@
 
 #include "core/status.h"
 
-#define MAX_RANKS 128     /* 2 * n - 1 steps */
-#define MAX_DEPTH 4
-#define PIECE_BYTES 16384 /* chunks are not cut smaller than this for the sake of depth */
+#define MAX_RANKS 128 /* 2 * n - 1 steps */
+#define MAX_DEPTH 4   /* chunks are not cut smaller than a slot's MAX_DEPTH-th part for the sake of depth */
 
 static uint32_t depth_of(const struct cg_plan_request *req, uint32_t nchan)
 {
-    uint64_t worth = cg_plan_bytes(req) / ((uint64_t) nchan * req->nranks * PIECE_BYTES);
+    uint64_t piece = (uint64_t) req->params->slot_bytes / MAX_DEPTH;
+    uint64_t worth = cg_plan_bytes(req) / (nchan * req->nranks * piece);
     uint64_t depth = cg_min_u64(MAX_DEPTH, worth ? worth : 1);
 
     depth = cg_min_u64(depth, (uint64_t) req->params->slots / 2);
