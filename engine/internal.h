@@ -104,6 +104,7 @@ struct cg_proc {
     struct cg_req *free, *ended, **ended_tail;
     uint64_t outstanding;         /* operations and set-ups; read without the lock */
     uint32_t next_stream;
+    uint64_t next_op;
     char net_hint[64];
     struct cg_counters counters;
 };

@@ -1,1 +1,2 @@
-cg_sources += engine/engine.h
+cg_sources += engine/engine.h engine/internal.h engine/proc.c engine/group.c engine/boot.c engine/op.c engine/exec.c \
+	engine/report.c

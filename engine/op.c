@@ -74,7 +74,7 @@ static int build(struct cg_req *req)
     rc = find_plan(g, &req->call, op->esize);
     if (CG_OK != rc) return rc;
     cg_plan_to_op(&g->plan, op);
-    op->id = ++g->proc->counters.messages;
+    op->id = ++g->proc->next_op;
     op->src = req->src;
     op->dst = req->dst;
     op->total_bytes = req->bytes;
@@ -175,8 +175,15 @@ static void fail(struct cg_req *req, int status)
 {
     req->fault.status = status;
     cg_report_fault(req);
-    if (req->opno) cg_group_break(req->group, status);
+    if (req->group->size > 1) cg_group_break(req->group, status); /* this rank's part is missing: lanes are out of step */
     end(req, status);
+}
+
+/* The group broke while req was on its way. A copy into the user's buffer is waited for. */
+static void end_broken(struct cg_req *req)
+{
+    if (CG_REQ_COPYING == req->state && CG_AGAIN == cg_gpu_copy_test(req->gpu, req->copy)) return;
+    end(req, req->group->broken);
 }
 
 static void note_trace(const struct cg_req *req)
@@ -333,7 +340,7 @@ int cg_group_advance(struct cg_group *g)
         if (CG_GROUP_FAILED == g->state) {
             end(req, g->status);
         } else if (g->broken) {
-            end(req, g->broken);
+            end_broken(req);
         } else {
             advance(req, &look);
         }
