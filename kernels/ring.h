@@ -27,11 +27,12 @@ CG_STATIC_ASSERT(sizeof(struct cg_line) == 128, "line layout");
 /* The neighbour's announcements, indexed by the link's operation number modulo CG_ANNOUNCE. An entry is reused only
  * after its reader has passed it (cg_line.passed). */
 #define CG_ANNOUNCE 64
-enum cg_executor { CG_EXEC_HOST = 1, CG_EXEC_SM = 2, CG_EXEC_CE = 3 };
+#define CG_NOTE_BYTES 512 /* behind the announcements: the tenant's own, written by the neighbour */
+enum cg_executor { CG_EXEC_HOST = 1, CG_EXEC_SM = 2, CG_EXEC_CE = 3, CG_EXEC_FAST = 4 };
 struct cg_announce {
     uint64_t op;    /* the link's operation number, written last */
     uint64_t bytes;
-    uint8_t coll, type, redop, executor, pad[4];
+    uint8_t executor, coll, type, redop, pad[4]; /* executor: the low byte of this word, which a GPU may read */
 };
 CG_STATIC_ASSERT(sizeof(struct cg_announce) == 24, "announcement layout");
 

@@ -97,8 +97,9 @@ extern const struct cg_medium_ops *const cg_media[]; /* by enum cg_medium */
 const struct cg_medium_ops *cg_medium_find(int medium); /* NULL: no such row */
 static inline const struct cg_medium_ops *cg_medium_of(const struct cg_pool_link *l) { return cg_media[l->end.medium]; }
 
-/* The announcements at the start of a window, then the lanes. */
-#define CG_LINK_RING_BYTES (CG_ANNOUNCE * sizeof(struct cg_announce))
+/* The announcements at the start of a window, then the note, then the lanes. */
+#define CG_LINK_RING_BYTES (CG_ANNOUNCE * sizeof(struct cg_announce) + CG_NOTE_BYTES)
+static inline void *cg_link_note(void *window) { return (struct cg_announce *) window + CG_ANNOUNCE; }
 CG_STATIC_ASSERT(CG_LINK_RING_BYTES % 64 == 0, "slots stay aligned");
 
 /* pool.c */

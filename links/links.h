@@ -40,6 +40,8 @@ struct cg_link_end {
     char *recv_slots, *send_slots;
     struct cg_announce *announce_in;      /* the peer's announcements: read here */
     struct cg_announce *announce_out;     /* mine, in the peer's memory; NULL for net (headers carry them) */
+    void *note_in, *note_out;             /* CG_NOTE_BYTES for the tenant: the peer's here, mine there; NULL for net. Not
+                                           * cleaned between tenants */
     struct cg_proxy_link *proxy;          /* NULL for shm */
     uint64_t send_next[CG_MAX_CHAN], recv_next[CG_MAX_CHAN]; /* next sequence numbers, kept by the tenant */
     uint64_t op_base;                     /* the link's operation number = op_base + the communicator's */

@@ -77,6 +77,7 @@ static int allocate(struct cg_links *links, struct cg_pool_link *l)
     if (rc != CG_OK) goto line;
     e->mine = cg_arena_line_at(a, l->line);
     e->announce_in = (struct cg_announce *) cg_arena_at(a, &l->window);
+    e->note_in = cg_link_note(e->announce_in);
     e->recv_slots = cg_arena_at(a, &l->window) + CG_LINK_RING_BYTES;
     memset(e->announce_in, 0, CG_LINK_RING_BYTES);
     if (cg_medium_of(l)->make) rc = cg_medium_of(l)->make(links, l);

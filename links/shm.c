@@ -41,6 +41,7 @@ static int shm_ready(struct cg_links *links, struct cg_pool_link *l)
     if (rc != CG_OK) return rc;
     l->end.peer = (struct cg_line *) lines + l->far.line;
     l->end.announce_out = (struct cg_announce *) (chunk + l->far.offset);
+    l->end.note_out = cg_link_note(l->end.announce_out);
     l->end.send_slots = chunk + l->far.offset + CG_LINK_RING_BYTES;
     return CG_OK;
 }
