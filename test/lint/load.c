@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     void *handle;
     int initialized = 1;
 
-    snprintf(path, sizeof(path), "%s/.libs/mca_coll_gpu.so", build ? build : ".");
+    snprintf(path, sizeof(path), "%s/in-tree/mca_coll_gpu.so", build ? build : ".");
     MPI_Initialized(&initialized); /* keeps libmpi among the libraries of this program */
     handle = dlopen(argc > 1 ? argv[1] : path, RTLD_NOW | RTLD_GLOBAL);
     if (!handle || !dlsym(handle, "mca_coll_gpu_component")) {

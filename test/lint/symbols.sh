@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the component asks of other libraries and what it offers. usage: symbols.sh [COMPONENT]
 # Prints one line per violation, exit status 1 if there is any.
-component=${1:-$top_builddir/.libs/mca_coll_gpu.so}
+component=${1:-$top_builddir/in-tree/mca_coll_gpu.so}
 if [ ! -f "$component" ]; then
     echo "$component does not exist"
     exit 1
