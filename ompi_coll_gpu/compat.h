@@ -27,6 +27,14 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+/* Type of a request that failed: 4.1 calls the communicator's error handler for point-to-point requests only, and
+ * MPI_COMM_WORLD's for others. It looks at the type for nothing else by then. */
+#if OMPI_MAJOR_VERSION >= 5
+#define CG_FAILED_REQUEST OMPI_REQUEST_COLL
+#else
+#define CG_FAILED_REQUEST OMPI_REQUEST_PML
+#endif
+
 #if OMPI_MAJOR_VERSION >= 5
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/mutex.h"

@@ -39,14 +39,14 @@ static int same_layout(void)
     return 1;
 }
 
-static int open_proc(struct cg_card *card)
+static int open_proc(void)
 {
     struct cg_proc_config config = {
         .params = cg_settings.params,
         .self = cg_name_of(*OMPI_PROC_MY_NAME),
         .threads = cg_state.threads = opal_using_threads(),
     };
-    int rc = cg_proc_open(&config, &cg_state.proc, card);
+    int rc = cg_proc_open(&config, &cg_state.proc, &cg_state.card);
 
     if (rc != CG_OK) {
         cg_log(0, "not used: %s", cg_status_text(rc));
@@ -56,8 +56,10 @@ static int open_proc(struct cg_card *card)
 }
 
 /* Every process publishes a card, also one that cannot take part: so that all ranks of a communicator know. */
-static void publish(struct cg_card *card, int usable)
+static void publish(int usable)
 {
+    struct cg_card *card = &cg_state.card;
+
     card->version = CG_CARD_VERSION;
     card->local_rank = (uint32_t) opal_process_info.my_local_rank;
     card->local_size = (uint32_t) opal_process_info.num_local_peers + 1;
@@ -68,17 +70,15 @@ static void publish(struct cg_card *card, int usable)
 
 static int gpu_open(void)
 {
-    struct cg_card card;
     int usable;
 
     memset(&cg_state, 0, sizeof(cg_state));
-    memset(&card, 0, sizeof(card));
     cg_state.output = opal_output_open(NULL);
     cg_log_set(log_sink, NULL, cg_settings.verbose);
     if (!same_layout()) return OMPI_ERR_NOT_AVAILABLE;
     usable = cg_settings.enable != CG_ENABLE_NEVER && cg_settings.priority >= 0 && cg_settings_check() == CG_OK &&
-             open_proc(&card) == CG_OK;
-    publish(&card, usable);
+             open_proc() == CG_OK;
+    publish(usable);
     if (!usable) return OMPI_SUCCESS;
     cg_state.gpu = cg_gpu_built() && cg_gpu_present();
     cg_cards_init();

@@ -19,11 +19,7 @@ static int request_cancel(ompi_request_t *request, int flag)
     return MPI_ERR_REQUEST; /* MPI does not allow it for collectives */
 }
 
-static void request_construct(cg_request_t *req)
-{
-    req->super.super.req_type = OMPI_REQUEST_COLL;
-    req->super.super.req_cancel = request_cancel;
-}
+static void request_construct(cg_request_t *req) { req->super.super.req_cancel = request_cancel; }
 
 OBJ_CLASS_INSTANCE(cg_request_t, ompi_coll_base_nbc_request_t, request_construct, NULL);
 
@@ -34,6 +30,7 @@ cg_request_t *cg_request_get(ompi_communicator_t *comm)
 
     if (!req) return NULL;
     OMPI_REQUEST_INIT(r, false);
+    r->req_type = OMPI_REQUEST_COLL;
     r->req_mpi_object.comm = comm;
     r->req_free = request_free; /* Open MPI may have replaced it in the request's last life */
     r->req_state = OMPI_REQUEST_ACTIVE;
@@ -56,6 +53,7 @@ void cg_request_drop(cg_request_t *req)
 void cg_request_complete(cg_request_t *req, int mpi_error)
 {
     req->super.super.req_status.MPI_ERROR = mpi_error;
+    if (mpi_error != MPI_SUCCESS) req->super.super.req_type = CG_FAILED_REQUEST;
     ompi_request_complete(&req->super.super, true);
 }
 
