@@ -88,6 +88,7 @@ struct cg_call {
     void *dst;
     uint64_t count;          /* elements, > 0 */
     uint32_t root;
+    int blocking;            /* the caller waits at once: others may be awaited here instead of on the GPU */
 };
 
 /* Called once when the operation has ended, without the lock, from post, progress or wait. status: cg_status. */
@@ -105,8 +106,8 @@ void cg_group_trace(const struct cg_group *group, struct cg_trace *trace);
 
 /* Counters, summed over the process. */
 struct cg_counters {
-    uint64_t posts, native_host, native_gpu, bounced, setups, setup_failures, errors;
-    uint64_t launches, longest_ns, messages, chunks, chunk_bytes, links, tenants, descriptors;
+    uint64_t posts, native_host, native_gpu, native_fast, bounced, setups, setup_failures, errors;
+    uint64_t launches, doorbells, longest_ns, chunks, chunk_bytes, links, tenants, descriptors;
 };
 void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c);
 

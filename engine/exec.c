@@ -82,6 +82,7 @@ int cg_exec_may_follow(const struct cg_req *req, const struct cg_req *before)
 {
     if (NULL == before) return 1;
     if (req->executor != before->executor) return 0;
+    if (CG_EXEC_FAST == req->executor) return 0;
     if (CG_EXEC_HOST == req->executor) return 1; /* cg_exec_test keeps the channels in order */
     return req->gpu == before->gpu && req->nchan <= before->nchan; /* so that "after the one before" covers all */
 }
@@ -118,6 +119,7 @@ static int test_host(struct cg_req *req, uint32_t taken)
 
 int cg_exec_test(struct cg_req *req, uint32_t taken)
 {
+    if (CG_EXEC_FAST == req->executor) return cg_fast_finish(req);
     if (CG_EXEC_HOST == req->executor) return test_host(req, taken);
     int rc = cg_gpu_test(req->gpu, req->gpu_slot, &req->fault);
     if (CG_OK == rc) cg_exec_drop(req);
@@ -136,7 +138,8 @@ uint32_t cg_exec_channels(const struct cg_req *req)
 void cg_exec_drop(struct cg_req *req)
 {
     if (req->gpu_slot >= 0) cg_gpu_release(req->gpu, req->gpu_slot);
-    req->gpu_slot = -1;
+    if (req->fast_id >= 0) cg_fast_cancel(req->group->fast.exec, req->fast_id);
+    req->gpu_slot = req->fast_id = -1;
 }
 
 int cg_exec_return(struct cg_req *req)

@@ -76,6 +76,7 @@ static void unlink_group(struct cg_group *group)
 void cg_group_free_if_unused(struct cg_group *group)
 {
     if (!group->released || group->head || CG_GROUP_SETUP == group->state || group->boot_busy) return;
+    cg_fast_bury(group);
     for (int i = 0; i < group->nneighbors; i++) {
         if (group->link[i]) cg_link_release(group->proc->links, group->link[i], group->opno);
     }
@@ -148,7 +149,7 @@ static struct cg_req *new_req(struct cg_proc *proc)
         if (NULL == req) return NULL;
     }
     memset(req, 0, offsetof(struct cg_req, op));
-    req->gpu_slot = -1;
+    req->gpu_slot = req->fast_id = -1;
     return req;
 }
 

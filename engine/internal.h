@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "engine/engine.h"
+#include "kernels/cuda/fast.h"
 #include "kernels/cuda/gpu.h"
 #include "kernels/host/host.h"
 #include "links/links.h"
@@ -21,11 +22,12 @@
  *   QUEUED    waits for its group's set-up and for the operations before it
  *   COPYING   src is being copied into dst, because it is another kind of memory; then in place
  *   STAGED    ready to be dispatched, waits for the operations before it
+ *   ANNOUNCED neighbours have been told; the path follows from what all ranks announced
  *   RUNNING   an executor has it
  *   RETURNING (bounced only) result on its way back to device memory
  *   DRAINING  finished here, its network messages still being handed over
  *   ENDED     status is final, complete is called next */
-#define CG_REQ_STATES(X) X(QUEUED) X(COPYING) X(STAGED) X(RUNNING) X(RETURNING) X(DRAINING) X(ENDED)
+#define CG_REQ_STATES(X) X(QUEUED) X(COPYING) X(STAGED) X(ANNOUNCED) X(RUNNING) X(RETURNING) X(DRAINING) X(ENDED)
 enum cg_req_state {
 #define CG_REQ_STATE(name) CG_REQ_##name,
     CG_REQ_STATES(CG_REQ_STATE)
@@ -46,6 +48,7 @@ struct cg_req {
     struct cg_gpu *gpu;
     struct cg_gpu_copy *copy;
     int gpu_slot, nchan, bounced;
+    int fast, fast_id;            /* fast: announced for the fast executor, and not refused since */
     void *bounce;                 /* host copy of device buffers where the GPU executor cannot be had */
     const char *src;              /* what the executor works on */
     char *dst;
@@ -59,6 +62,26 @@ struct cg_req {
 enum cg_group_state { CG_GROUP_NEW, CG_GROUP_SETUP, CG_GROUP_READY, CG_GROUP_FAILED };
 
 struct cg_boot; /* boot.c */
+
+/* A group's share of the fast executor: OFF until it pays; OFFERED: said whether the big window is free here; EXPORTED
+ * while neighbours' windows are awaited; READY when all are open; or FAILED for good. READY here is announced; an operation takes the fast path if all ranks announce it. */
+enum cg_fast_state { CG_FAST_OFF, CG_FAST_OFFERED, CG_FAST_EXPORTED, CG_FAST_READY, CG_FAST_FAILED };
+struct cg_fast_part {
+    int state, device, soon, big;
+    struct cg_fast *exec;
+    struct cg_fast_window *window;
+    uint64_t imported;            /* bit per neighbour */
+    uint64_t ended_at;            /* us, of the last operation */
+};
+
+/* A window whose group is gone, until no neighbour can write into it any more. */
+struct cg_fast_grave {
+    struct cg_fast_grave *next;
+    struct cg_fast_window *window;
+    int n, big;
+    const struct cg_line *line[CG_FAST_RANKS - 1];
+    uint64_t closed[CG_FAST_RANKS - 1];
+};
 
 struct cg_group {
     struct cg_group *next;        /* in the process's list */
@@ -83,6 +106,7 @@ struct cg_group {
     struct cg_boot *boot;
     int boot_busy;                /* a thread is in boot.c, without the lock */
     uint32_t ticks;
+    struct cg_fast_part fast;
     struct cg_trace trace;
     uint64_t plan_count;          /* the last plan and what it was for; 0 elements = none */
     uint32_t plan_root;
@@ -98,6 +122,9 @@ struct cg_proc {
     const struct cg_net_ops *net;
     struct cg_links *links;
     struct cg_gpu *gpu[CG_MAX_GPUS];
+    struct cg_fast *fast[CG_MAX_GPUS];
+    struct cg_fast_grave *graves;
+    int fast_big;                 /* the one big window of this process is spoken for */
     int gpu_failed[CG_MAX_GPUS];
     unsigned gpu_regions[CG_MAX_GPUS]; /* of the links' regions, registered so far */
     struct cg_group *groups;
@@ -140,6 +167,15 @@ int cg_exec_return(struct cg_req *req);              /* after it ran: bring a bo
 int cg_exec_test(struct cg_req *req, uint32_t taken); /* CG_AGAIN, CG_OK, error; taken: channels that earlier ones use */
 void cg_exec_drop(struct cg_req *req);               /* the executor forgets it */
 uint32_t cg_exec_channels(const struct cg_req *req); /* channels that it still uses */
+
+/* fast.c */
+void cg_fast_prepare(struct cg_req *req);            /* before the announcement; sets req->fast */
+/* The path of an announced operation: CG_OK posted there; CG_AGAIN not known yet; CG_ERR_UNSUPPORTED: not this one. */
+int cg_fast_dispatch(struct cg_req *req);
+int cg_fast_finish(struct cg_req *req);              /* CG_AGAIN, CG_OK, CG_ERR_UNSUPPORTED (untouched), or an error */
+void cg_fast_bury(struct cg_group *group);           /* before its links are released */
+void cg_fast_reap(struct cg_proc *proc, int all);
+const char *cg_fast_name(const struct cg_req *req);  /* the protocol */
 
 /* report.c: lines that explain. */
 void cg_report_fault(const struct cg_req *req);

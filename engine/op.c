@@ -78,7 +78,7 @@ static int build(struct cg_req *req)
     op->src = req->src;
     op->dst = req->dst;
     op->total_bytes = req->bytes;
-    op->opno = g->opno + 1;
+    op->opno = req->opno;
     op->stream = g->stream;
     op->coll = (uint8_t) req->call.coll;
     op->type = (uint8_t) req->call.type;
@@ -90,13 +90,11 @@ static int build(struct cg_req *req)
     return fill_links(req, op);
 }
 
-/* Dispatched: the lanes' numbers go on, neighbours are told. */
+/* Dispatched: the lanes' numbers go on. */
 static void commit(struct cg_req *req)
 {
     struct cg_group *g = req->group;
 
-    req->opno = ++g->opno;
-    g->inflight++;
     for (uint32_t l = 0; l < g->plan.nlinks; l++) {
         struct cg_link_end *end = g->link[neighbor_index(g, g->plan.peer[l])];
         for (uint32_t c = 0; c < g->plan.nchan; c++) {
@@ -108,20 +106,23 @@ static void commit(struct cg_req *req)
     }
 }
 
-static void announce(const struct cg_req *req)
+/* The operation gets its number, and the neighbours learn of it. */
+static void announce(struct cg_req *req)
 {
-    const struct cg_group *g = req->group;
+    struct cg_group *g = req->group;
 
+    req->opno = ++g->opno;
+    g->inflight++;
     for (int i = 0; i < g->nneighbors; i++) {
         const struct cg_link_end *end = g->link[i];
-        uint64_t op = end->op_base + g->opno + 1;
+        uint64_t op = end->op_base + req->opno;
         if (NULL == end->announce_out) continue;
         struct cg_announce *a = &end->announce_out[op % CG_ANNOUNCE];
         a->bytes = req->bytes;
         a->coll = (uint8_t) req->call.coll;
         a->type = (uint8_t) req->call.type;
         a->redop = (uint8_t) req->call.redop;
-        a->executor = (uint8_t) req->executor;
+        a->executor = (uint8_t) (req->fast ? CG_EXEC_FAST : req->executor);
         cg_store_release(&a->op, op);
         cg_store_release(&end->peer->posted, op);
     }
@@ -196,9 +197,9 @@ static void note_trace(const struct cg_req *req)
         shm |= CG_MEDIUM_SHM == g->link[i]->medium;
         net |= CG_MEDIUM_NET == g->link[i]->medium;
     }
-    g->trace.plan = req->plan;
-    g->trace.executor = CG_EXEC_SM == req->executor ? "gpu" : req->bounced ? "bounced" : "host";
-    g->trace.medium = shm && net ? "shm+net" : net ? "net" : shm ? "shm" : "none";
+    g->trace.plan = CG_EXEC_FAST == req->executor ? cg_fast_name(req) : req->plan;
+    g->trace.executor = CG_EXEC_FAST == req->executor ? "fast" : CG_EXEC_SM == req->executor ? "gpu" : req->bounced ? "bounced" : "host";
+    g->trace.medium = shm && net ? "shm+net" : net ? "net" : shm ? "shm" : CG_EXEC_FAST == req->executor ? "p2p" : "none";
     CG_LOG(7, "rank %u of %s: operation %u, %llu bytes, plan %s, executor %s, links %s", g->rank, g->label, req->opno,
            (unsigned long long) req->bytes, g->trace.plan, g->trace.executor, g->trace.medium);
 }
@@ -229,15 +230,30 @@ static int on_copying(struct cg_req *req, struct look *look)
 static int on_staged(struct cg_req *req, struct look *look)
 {
     struct cg_group *g = req->group;
-    int rc;
 
     if (look->waiting || g->inflight >= CG_MAX_INFLIGHT || !may_announce(g)) return CG_AGAIN;
+    cg_fast_prepare(req);
+    announce(req);
+    req->state = CG_REQ_ANNOUNCED;
+    return CG_OK;
+}
+
+static int on_announced(struct cg_req *req, struct look *look)
+{
+    int rc;
+
+    if (req->fast) {
+        if (look->running) return CG_AGAIN; /* a window takes one operation at a time */
+        rc = cg_fast_dispatch(req);
+        if (CG_OK == rc) req->state = CG_REQ_RUNNING;
+        if (CG_ERR_UNSUPPORTED != rc) return rc;
+        req->fast = 0;
+    }
     rc = build(req);
     if (CG_OK != rc) return rc;
     if (!cg_exec_may_follow(req, look->running)) return CG_AGAIN;
     rc = cg_exec_dispatch(req, look->running);
     if (CG_OK != rc) return rc;
-    announce(req);
     commit(req);
     req->state = CG_REQ_RUNNING;
     return CG_OK;
@@ -250,6 +266,12 @@ static int on_running(struct cg_req *req, struct look *look)
     if (CG_AGAIN == rc) {
         look->running = req;
         if (CG_EXEC_HOST == req->executor) look->taken |= cg_exec_channels(req);
+    }
+    if (CG_ERR_UNSUPPORTED == rc && req->fast) { /* a neighbour announced another executor */
+        req->fast = 0;
+        req->executor = CG_EXEC_SM;
+        req->state = CG_REQ_ANNOUNCED;
+        return CG_OK;
     }
     if (CG_OK == rc) req->state = CG_REQ_RETURNING;
     return rc;
@@ -282,6 +304,7 @@ static int on_draining(struct cg_req *req, struct look *look)
 typedef int (*state_fn)(struct cg_req *req, struct look *look);
 static const state_fn states[] = {
     [CG_REQ_QUEUED] = on_queued,   [CG_REQ_COPYING] = on_copying,     [CG_REQ_STAGED] = on_staged,
+    [CG_REQ_ANNOUNCED] = on_announced,
     [CG_REQ_RUNNING] = on_running, [CG_REQ_RETURNING] = on_returning, [CG_REQ_DRAINING] = on_draining,
 };
 

@@ -106,7 +106,12 @@ void cg_proc_close(struct cg_proc *proc)
 {
     struct cg_req *req;
 
+    cg_fast_reap(proc, 1);
+    for (struct cg_group *group = proc->groups; group; group = group->next) {
+        if (group->fast.window) cg_fast_window_free(group->fast.window);
+    }
     for (int d = 0; d < CG_MAX_GPUS; d++) {
+        if (proc->fast[d]) cg_fast_close(proc->fast[d]);
         if (proc->gpu[d]) cg_gpu_close(proc->gpu[d]);
     }
     while (proc->groups) {
@@ -232,6 +237,7 @@ int cg_proc_progress(struct cg_proc *proc)
     if (cg_proc_idle(proc) || !cg_proc_trylock(proc)) return 0;
     for (int d = 0; d < CG_MAX_GPUS; d++) {
         if (proc->gpu[d] && cg_gpu_busy(proc->gpu[d])) cg_gpu_progress(proc->gpu[d]);
+        if (proc->fast[d] && cg_fast_busy(proc->fast[d])) cg_fast_progress(proc->fast[d]);
     }
     if (cg_links_busy(proc->links)) cg_links_progress(proc->links);
     if (proc->outstanding) {
@@ -249,6 +255,17 @@ int cg_proc_progress(struct cg_proc *proc)
 int cg_proc_idle(const struct cg_proc *proc)
 {
     return 0 == __atomic_load_n(&proc->outstanding, __ATOMIC_RELAXED) && !cg_links_busy(proc->links);
+}
+
+static void add_fast_counters(const struct cg_fast *fast, struct cg_counters *c)
+{
+    struct cg_fast_counters fc;
+
+    if (NULL == fast) return;
+    cg_fast_get_counters(fast, &fc);
+    c->launches += fc.launches;
+    c->doorbells += fc.doorbells;
+    if (fc.longest_ns > c->longest_ns) c->longest_ns = fc.longest_ns;
 }
 
 void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c)
@@ -269,6 +286,7 @@ void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c)
         cg_gpu_get_counters(proc->gpu[d], &gc);
         c->launches += gc.launches;
         if (gc.longest_ns > c->longest_ns) c->longest_ns = gc.longest_ns;
+        add_fast_counters(proc->fast[d], c);
     }
     cg_proc_unlock(proc);
 }
