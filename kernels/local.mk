@@ -1,4 +1,5 @@
 cg_sources += kernels/interp.h kernels/ring.h kernels/step.h kernels/types.def kernels/host/host.h kernels/cuda/gpu.h \
+	kernels/cuda/fast.h \
 	kernels/host/names.c kernels/host/reduce.c kernels/host/reduce_type.h kernels/host/step.c
 cg_cuda_sources +=
-cg_nocuda_sources += kernels/cuda/gpu_none.c
+cg_nocuda_sources += kernels/cuda/gpu_none.c kernels/cuda/fast_none.c
