@@ -62,7 +62,8 @@ struct cg_net_ops {
                  struct cg_net_req **req);
     /* CG_AGAIN, or CG_OK: complete, *bytes valid (only now), the request is gone; or an error, the request is gone. */
     int (*test)(struct cg_net *net, struct cg_net_req *req, size_t *bytes);
-    /* Give up a request; it is gone, and its buffer free, on return. */
+    /* Give up a request; it is gone on return, and so is its buffer's use, except where a transport cannot take back
+     * what is already on its way: such a buffer must stay mapped until the transport is closed. */
     void (*cancel)(struct cg_net *net, struct cg_net_req *req);
 
     /* Advance; called only while requests are outstanding. Returns the number of events. */

@@ -10,8 +10,9 @@
 #include <time.h>
 #include <ucp/api/ucp.h>
 
-#define REQ_BLOCK 64       /* requests allocated at a time */
-#define CANCEL_MS 200      /* how long to wait for UCX to let go of a request or endpoint */
+#define REQ_BLOCK 64  /* requests allocated at a time */
+#define CANCEL_MS 20  /* how long to wait for UCX to let go of a request */
+#define CLOSE_MS 200  /* ... of endpoints */
 #define USE_MEMH (UCP_API_VERSION >= UCP_VERSION(1, 14))
 
 enum req_state { REQ_FREE, REQ_POSTED, REQ_DONE, REQ_ORPHAN };
@@ -48,6 +49,7 @@ struct cg_net {
     struct cg_net_req *free;
     struct req_block *blocks;
     struct cg_net_ep *eps;
+    char discarded[4096]; /* see discard_unexpected */
 };
 
 static int from_ucs(ucs_status_t status)
@@ -152,7 +154,8 @@ static void ucx_cancel(struct cg_net *net, struct cg_net_req *req)
     }
     if (REQ_POSTED == req->state) {
         req->state = REQ_ORPHAN;
-        cg_log(1, "UCX still holds a cancelled request after %d ms; its buffer must stay mapped", CANCEL_MS);
+        cg_log(1, "UCX still holds a cancelled request after %d ms; its buffer must stay mapped",
+               CANCEL_MS);
         return;
     }
     req_put(req);
@@ -271,7 +274,8 @@ static int ucx_connect(struct cg_net *net, const void *addr, size_t len, int rem
     (void) len; /* UCX addresses carry their length */
     rc = ucp_ep_create(net->worker, &params, &ep->ucp);
     if (UCS_OK != rc) {
-        cg_log(1, "ucp_ep_create: %s", ucs_status_string(rc));
+        cg_log(0, "ucp_ep_create: %s: UCX_TLS and UCX_NET_DEVICES must leave a transport that reaches the peer%s",
+               ucs_status_string(rc), remote ? " and reports its death (tcp does, shared memory does not)" : "");
         free(ep);
         return UCS_ERR_NO_MEMORY == rc ? CG_ERR_NOMEM : CG_ERR_NET;
     }
@@ -305,7 +309,7 @@ static void drop_ep(struct cg_net *net, struct cg_net_ep *ep, double end)
     free(ep);
 }
 
-static void ucx_disconnect(struct cg_net *net, struct cg_net_ep *ep) { drop_ep(net, ep, now_ms() + CANCEL_MS); }
+static void ucx_disconnect(struct cg_net *net, struct cg_net_ep *ep) { drop_ep(net, ep, now_ms() + CLOSE_MS); }
 
 static int ucx_ep_status(struct cg_net *net, struct cg_net_ep *ep)
 {
@@ -313,17 +317,35 @@ static int ucx_ep_status(struct cg_net *net, struct cg_net_ep *ep)
     return ep->status;
 }
 
+/* Short messages that nobody will receive, such as a peer's last report: UCX warns its user of each that it holds. */
+static void discard_unexpected(struct cg_net *net, double end)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE, .memory_type = UCS_MEMORY_TYPE_HOST};
+    ucp_tag_recv_info_t info;
+
+    while (now_ms() < end && ucp_tag_probe_nb(net->worker, 0, 0, 0, &info) && info.length <= sizeof(net->discarded)) {
+        ucp_tag_message_h msg = ucp_tag_probe_nb(net->worker, 0, 0, 1, &info);
+        ucs_status_ptr_t ptr = ucp_tag_msg_recv_nbx(net->worker, net->discarded, info.length, msg, &param);
+        if (!UCS_PTR_IS_PTR(ptr)) continue;
+        while (UCS_INPROGRESS == ucp_request_check_status(ptr) && now_ms() < end) ucp_worker_progress(net->worker);
+        ucp_request_free(ptr);
+    }
+}
+
 /* Endpoints go first: that completes their sends. Callbacks may still run until the worker is gone. */
 static void ucx_close(struct cg_net *net)
 {
-    double end = now_ms() + CANCEL_MS;
+    double end = now_ms() + CLOSE_MS;
 
+    discard_unexpected(net, now_ms() + CANCEL_MS);
     while (net->eps) drop_ep(net, net->eps, end);
     for (struct req_block *block = net->blocks; block; block = block->next) {
         for (int i = 0; i < REQ_BLOCK; i++) {
             if (REQ_POSTED == block->req[i].state) ucp_request_cancel(net->worker, block->req[i].ucp);
         }
     }
+    while (ucp_worker_progress(net->worker) && now_ms() < end) continue; /* what closing has left to do */
+    discard_unexpected(net, end);
     ucp_worker_destroy(net->worker);
     ucp_cleanup(net->context);
     while (net->blocks) {

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The suite over every row of the transport table, with the network that is here. 77 where none can be opened. */
+#include "test/proxy/conformance.h"
+#include "core/status.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Further hints of a row: other paths inside the transport. Those that cannot be opened here are left out. remote: may
+ * be used towards other hosts. */
+static const struct {
+    const char *name, *hint;
+    int remote;
+} variants[] = {{"ucx", "TLS=tcp", 1},
+                {"ucx", "TLS=posix,self", 0},
+                {"ucx", "TLS=sysv,cma,self", 0},
+                {"ucx", "RNDV_THRESH=1k", 1},
+                {"ucx", "RNDV_THRESH=inf", 1}};
+
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+static int can_open(const struct cg_net_ops *ops, const char *hint)
+{
+    struct cg_params params;
+    struct cg_net *net;
+    char why[256];
+
+    cg_params_default(&params);
+    if (CG_OK != ops->open(&params, hint, &net, why, sizeof(why))) return 0;
+    ops->close(net);
+    return 1;
+}
+
+static void test_find(void **state)
+{
+    (void) state;
+    assert_ptr_equal(cg_transports[0], cg_transport_find(NULL));
+    assert_ptr_equal(cg_transports[0], cg_transport_find(""));
+    assert_null(cg_transport_find("none such"));
+    for (const struct cg_net_ops *const *row = cg_transports; *row; row++) {
+        assert_ptr_equal(*row, cg_transport_find((*row)->name));
+    }
+}
+
+static void test_conformance(void **state)
+{
+    (void) state;
+    for (const struct cg_net_ops *const *row = cg_transports; *row; row++) {
+        for (int remote = 0; remote < 2; remote++) {
+            conformance_run(*row, NULL, remote);
+            for (unsigned i = 0; i < VARIANTS; i++) {
+                if (strcmp((*row)->name, variants[i].name) || remote > variants[i].remote) continue;
+                conformance_run(*row, variants[i].hint, remote);
+            }
+        }
+    }
+}
+
+static void test_no_transport(void **state)
+{
+    struct cg_params params;
+    struct cg_net *net;
+    char why[512] = "";
+    const struct cg_net_ops *ucx = cg_transport_find("ucx");
+
+    (void) state;
+    if (!ucx) skip();
+    cg_params_default(&params);
+    assert_int_equal(CG_ERR_NET, ucx->open(&params, "TLS=foo", &net, why, sizeof(why)));
+    assert_non_null(strstr(why, "UCX_TLS"));
+    assert_non_null(strstr(why, "ucx_info -d"));
+    setenv("UCX_TLS", "foo", 1);
+    assert_int_equal(CG_ERR_NET, ucx->open(&params, NULL, &net, why, sizeof(why)));
+    assert_non_null(strstr(why, "UCX_TLS=foo"));
+    unsetenv("UCX_TLS");
+}
+
+struct mail {
+    size_t len;
+    char addr[CG_NET_ADDR_MAX];
+};
+
+/* A process: exchanges addresses and messages with its parent or child until it is killed or (watch) the peer is. */
+static int process(const struct cg_net_ops *ops, const char *hint, int remote, int in, int out, pid_t victim)
+{
+    struct mail mine, peer;
+    struct cg_params params;
+    struct cg_net_req *recv, *send;
+    struct cg_net_ep *ep;
+    struct cg_net *net;
+    char why[256], a = 1, b = 0;
+    double end;
+    size_t bytes;
+    int status = CG_OK;
+
+    cg_params_default(&params);
+    if (ops->open(&params, hint, &net, why, sizeof(why)) || ops->address(net, mine.addr, &mine.len)) return CG_ERR_NET;
+    if (write(out, &mine, sizeof(mine)) != sizeof(mine) || read(in, &peer, sizeof(peer)) != sizeof(peer)) return CG_ERR_SHM;
+    if (ops->connect(net, peer.addr, peer.len, remote, &ep)) return CG_ERR_NET;
+    if (ops->irecv(net, 1, &b, 1, NULL, &recv) || ops->isend(net, ep, 1, &a, 1, NULL, &send)) return CG_ERR_NET;
+    end = test_seconds() + 20;
+    while (CG_AGAIN == ops->test(net, recv, &bytes) && test_seconds() < end) ops->progress(net);
+    if (!b) return CG_ERR_INTERNAL;
+    if (victim) kill(victim, SIGKILL);
+    /* From here on it only receives. */
+    if (ops->irecv(net, 1, &b, 1, NULL, &recv)) return CG_ERR_NET;
+    end = test_seconds() + (remote ? 30 : 2);
+    while (CG_OK == status && test_seconds() < end) {
+        ops->progress(net);
+        status = ops->ep_status(net, ep);
+    }
+    ops->close(net);
+    return status;
+}
+
+/* Without remote nothing is promised but survival. */
+static void peer_death(const struct cg_net_ops *ops, const char *hint, int remote)
+{
+    int down[2], up[2], status;
+    double start = test_seconds();
+    pid_t pid;
+
+    assert_int_equal(0, pipe(down));
+    assert_int_equal(0, pipe(up));
+    pid = fork();
+    if (!pid) {
+        process(ops, hint, remote, down[0], up[1], 0);
+        _exit(1);
+    }
+    status = process(ops, hint, remote, up[0], down[1], pid);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        close(up[i]);
+        close(down[i]);
+    }
+    print_message("%s, hint \"%s\", remote %d: %s, %.1f s\n", ops->name, hint, remote, cg_status_text(status),
+                  test_seconds() - start);
+    assert_true(CG_ERR_PEER == status || CG_ERR_NET == status || (!remote && CG_OK == status));
+}
+
+static void test_peer_death(void **state)
+{
+    const struct cg_net_ops *ucx = cg_transport_find("ucx");
+
+    (void) state;
+    if (!ucx) skip();
+    for (int remote = 0; remote < 2; remote++) {
+        if (can_open(ucx, "TLS=tcp")) peer_death(ucx, "TLS=tcp;KEEPALIVE_INTERVAL=1s", remote);
+        if (can_open(ucx, NULL)) peer_death(ucx, "KEEPALIVE_INTERVAL=1s", remote);
+    }
+}
+
+/* UCX reads its settings when it is loaded. It complains of the messages that the suite abandons on purpose. */
+static void quiet(char **argv)
+{
+    if (getenv("UCX_LOG_LEVEL")) return;
+    setenv("UCX_LOG_LEVEL", "fatal", 1);
+    execv("/proc/self/exe", argv);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_peer_death),
+        cmocka_unit_test(test_no_transport),
+        cmocka_unit_test(test_conformance),
+    };
+    int n = 0;
+
+    (void) argc;
+    quiet(argv);
+    for (const struct cg_net_ops *const *row = cg_transports; *row; row++) n += can_open(*row, NULL);
+    if (!n) {
+        print_message("no transport can be opened here\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
