@@ -5,6 +5,7 @@
  *   cg_load_acquire   the peer's writes before its release are visible afterwards (system scope)
  *   cg_load_polled    acquire of a word that the polling warp relays through GPU memory (GPU scope there)
  *   cg_store_release  my writes before it are visible to whoever acquires it (system scope)
+ *   cg_publish_fence, cg_store_published   the same for several stores at once
  *   cg_load_relaxed, cg_store_relaxed   the word alone, never torn
  *   cg_fence_sc       store/load barrier of the launch handshake (docs/architecture.md)
  *
@@ -75,6 +76,24 @@ CG_HD void cg_store_relaxed(uint64_t *p, uint64_t v)
     asm volatile("st.relaxed.sys.global.u64 [%0],%1;" ::"l"(p), "l"(v) : "memory");
 #else
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Several releases at the price of one: cg_publish_fence, then cg_store_published for each. A GPU pays for the fence,
+ * a CPU for nothing. */
+CG_HD void cg_publish_fence(void)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+#endif
+}
+
+CG_HD void cg_store_published(uint64_t *p, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+    cg_store_relaxed(p, v);
+#else
+    cg_store_release(p, v);
 #endif
 }
 

@@ -156,12 +156,8 @@ CG_HD int cg_check(const struct cg_op *op, uint32_t chan, const struct cg_pos *p
     return CG_OK;
 }
 
-CG_HD void cg_publish_out(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, uint32_t bytes, uint32_t l)
+CG_HD void cg_fill_header(const struct cg_op *op, struct cg_slot_hdr *h, uint64_t seq, uint32_t bytes)
 {
-    struct cg_link *link = &cg_op_links(op)[l];
-    struct cg_slot_hdr *h = cg_out_slot(op, pos, chan, l);
-    uint64_t seq = link->send_base[chan] + pos->sent[l]++;
-
     h->seq = seq;
     h->total_bytes = op->total_bytes;
     h->opno = op->opno;
@@ -170,30 +166,27 @@ CG_HD void cg_publish_out(const struct cg_op *op, uint32_t chan, struct cg_pos *
     h->coll = op->coll;
     h->type = op->type;
     h->redop = op->redop;
-    cg_store_release(&link->peer->chan[chan].tail, seq + 1);
 }
 
-CG_HD void cg_publish_in(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, uint32_t l)
-{
-    struct cg_link *link = &cg_op_links(op)[l];
-
-    cg_store_release(&link->peer->chan[chan].head, link->recv_base[chan] + ++pos->rcvd[l]);
-}
-
-/* After the data has moved: publish what was written, give back what was read, go on to the next step. */
+/* After the data has moved: publish what was written, give back what was read, go on to the next step. The stores that
+ * follow cg_publish_fence are releases. */
 CG_HD void cg_publish(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, const struct cg_act *act)
 {
-    int all = cg_step_all(act->step.opcode);
+    const struct cg_step *s = &act->step;
+    int all = cg_step_all(s->opcode), recvs = cg_step_recvs(s->opcode), sends = cg_step_sends(s->opcode);
+    uint32_t out = all ? 0 : s->slink, out_end = !sends ? out : all ? op->nlinks : out + 1;
+    uint32_t in = all ? 0 : s->rlink, in_end = !recvs ? in : all ? op->nlinks : in + 1;
+    struct cg_link *link = cg_op_links(op);
 
-    if (cg_step_sends(act->step.opcode)) {
-        for (uint32_t l = all ? 0 : act->step.slink; l < (all ? op->nlinks : act->step.slink + 1u); l++) {
-            cg_publish_out(op, chan, pos, act->bytes, l);
-        }
+    for (uint32_t l = out; l < out_end; l++) {
+        cg_fill_header(op, cg_out_slot(op, pos, chan, l), link[l].send_base[chan] + pos->sent[l], act->bytes);
     }
-    if (cg_step_recvs(act->step.opcode)) {
-        for (uint32_t l = all ? 0 : act->step.rlink; l < (all ? op->nlinks : act->step.rlink + 1u); l++) {
-            cg_publish_in(op, chan, pos, l);
-        }
+    cg_publish_fence();
+    for (uint32_t l = out; l < out_end; l++) {
+        cg_store_published(&link[l].peer->chan[chan].tail, link[l].send_base[chan] + ++pos->sent[l]);
+    }
+    for (uint32_t l = in; l < in_end; l++) {
+        cg_store_published(&link[l].peer->chan[chan].head, link[l].recv_base[chan] + ++pos->rcvd[l]);
     }
     cg_advance(op, pos);
 }

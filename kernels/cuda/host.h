@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The host side of kernels/cuda among itself. */
+#ifndef CG_KERNELS_CUDA_HOST_H
+#define CG_KERNELS_CUDA_HOST_H
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "core/status.h"
+#include "kernels/cuda/ctl.h"
+#include "kernels/cuda/gpu.h"
+
+#define CG_MAX_DEVICES 64
+
+/* What we call of libcuda, which is never linked. */
+#define CG_DRIVER_TABLE(X)                                                       \
+    X(cuInit, 2000, (unsigned) )                                                 \
+    X(cuCtxGetCurrent, 4000, (CUcontext *) )                                     \
+    X(cuCtxSetCurrent, 4000, (CUcontext) )                                       \
+    X(cuDevicePrimaryCtxRetain, 7000, (CUcontext *, CUdevice) )                  \
+    X(cuDevicePrimaryCtxRelease, 11000, (CUdevice) )                             \
+    X(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode *) )
+
+struct cg_driver {
+#define CG_DRIVER_MEMBER(name, version, args) CUresult(*name) args;
+    CG_DRIVER_TABLE(CG_DRIVER_MEMBER)
+#undef CG_DRIVER_MEMBER
+};
+
+/* CUDA's primary context of a device, kept while something of ours uses it. use: CG_OK or CG_ERR_GPU; drop ends one use. */
+int cg_primary_use(int device);
+void cg_primary_drop(int device);
+
+/* Result of a runtime call of ours: true if it succeeded. Otherwise the error is taken off the thread's list, so that
+ * the application does not find it there. */
+int cg_cuda_ok(cudaError_t rc);
+
+struct cg_post_slot {
+    uint64_t n;       /* doorbell number, 0 = free */
+    uint64_t id;      /* of the operation */
+    uint64_t chain;
+    uint32_t nlinks, nchan;
+    int dropped;      /* released before it was done */
+    const struct cg_line *line[CG_MAX_LINKS];
+};
+
+struct cg_gpu_copy {
+    struct cg_gpu_copy *next;
+    cudaEvent_t done;
+};
+
+struct cg_region {
+    struct cg_region *next;
+    void *addr;
+    int owned; /* registered by us */
+};
+
+struct cg_gpu {
+    int device, broken, blocking, max_threads;
+    char bus_id[32];
+    cudaStream_t stream, copy_stream;
+    struct cg_ctl *ctl;
+    struct cg_state *state;
+    uint64_t posted, cancels, chains;
+    struct cg_launch launch; /* the last one */
+    int threads;
+    uint64_t launched_ns, checked_ns;
+    int busy;
+    struct cg_post_slot slot[CG_POSTS];
+    struct cg_gpu_copy *copies; /* free ones */
+    struct cg_region *regions;
+    struct cg_gpu_counters counters;
+};
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A worker block: runs one channel of every operation. Warp 0 decides, the block moves the data. */
+#ifndef CG_KERNELS_CUDA_WORK_CUH
+#define CG_KERNELS_CUDA_WORK_CUH
+
+#include "kernels/cuda/move.cuh"
+#include "kernels/cuda/words.cuh"
+
+#define CG_ALL 0xffffffffu
+#define CG_CACHED 2
+#define CG_SILENCE_NS 20000000u /* a worker that does not see its poller alive for so long leaves */
+
+struct cg_worker {
+    uint4 cache[CG_CACHED][sizeof(struct cg_post) / 16]; /* descriptors used last */
+    uint64_t cached[CG_CACHED];
+    uint64_t taken, orders; /* seen so far */
+    /* operations not finished in this channel, in posting order */
+    uint32_t count, first, current, oldest, leaving, run;
+    uint64_t n[CG_POSTS], chain[CG_POSTS], entry[CG_POSTS];
+    struct cg_pos pos[CG_POSTS]; /* by slot */
+    struct cg_move move;
+    struct cg_act act;
+    alignas(16) struct cg_slot_hdr hdr[CG_MAX_LINKS];
+    struct cg_fault fault;
+    uint64_t progress, beat, heard_ns;
+};
+
+static __device__ __forceinline__ uint32_t cg_slot_at(const struct cg_worker *w, uint32_t i)
+{
+    return cg_entry_slot(w->entry[i]);
+}
+
+/* The functions below are called by all lanes of warp 0. */
+
+static __device__ __forceinline__ void cg_count_progress(struct cg_worker *w, const struct cg_launch *L, uint32_t chan,
+                                                         uint32_t by)
+{
+    w->progress += by;
+    cg_gpu_store(&L->state->progress[chan], w->progress);
+}
+
+static __device__ void cg_remove(struct cg_worker *w, uint32_t i, uint32_t lane)
+{
+    bool moves = lane >= i && lane + 1 < w->count;
+    uint64_t n = moves ? w->n[lane + 1] : 0, chain = moves ? w->chain[lane + 1] : 0, e = moves ? w->entry[lane + 1] : 0;
+
+    __syncwarp();
+    if (moves) w->n[lane] = n, w->chain[lane] = chain, w->entry[lane] = e;
+    if (lane == 0) {
+        w->count--;
+        if (w->first > i) w->first--;
+    }
+    __syncwarp();
+}
+
+/* The channel is through with entry i, in whatever way. The last channel tells the host. */
+static __device__ void cg_finish(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t i, uint32_t lane)
+{
+    if (lane == 0) {
+        uint32_t slot = cg_slot_at(w, i);
+        struct cg_saved *saved = &L->state->saved[slot][chan];
+
+        saved->n = w->n[i];
+        saved->pos.done = 1;
+        cg_fence_gpu();
+        if (atomicSub(&L->state->left[slot], 1u) == 1) cg_store_release(&L->ctl->done[slot], w->n[i]);
+        cg_count_progress(w, L, chan, 2);
+    }
+    cg_remove(w, i, lane);
+}
+
+/* Whoever is first reports; the other channels drop the operation when they see its number in cancel. */
+static __device__ void cg_fail(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t i, uint32_t lane)
+{
+    if (lane == 0) {
+        uint32_t slot = cg_slot_at(w, i);
+
+        if (cg_gpu_max(&L->state->faulted[slot], w->n[i]) < w->n[i]) {
+            L->ctl->fault[slot] = w->fault;
+            cg_gpu_max(&L->state->cancel[slot], w->n[i]);
+            cg_fence_sys();
+            cg_gpu_add(&L->state->orders, 1);
+        }
+    }
+    cg_finish(w, L, chan, i, lane);
+}
+
+static __device__ void cg_load_pos(struct cg_pos *pos, const struct cg_saved *saved, uint64_t n)
+{
+    const uint64_t *from = (const uint64_t *) &saved->pos;
+    uint64_t *to = (uint64_t *) pos;
+    bool kept = saved->n == n;
+
+    for (uint32_t i = 0; i < sizeof *pos / 8; i++) to[i] = kept ? from[i] : 0;
+}
+
+/* New operations: those between what was seen and taken that have this channel and are not finished in it. */
+static __device__ void cg_merge(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane, uint64_t taken)
+{
+    uint64_t e = cg_gpu_load(&L->state->live[lane]), n = cg_entry_n(e);
+    const struct cg_saved *saved = &L->state->saved[lane][chan];
+    bool mine = cg_entry_nchan(e) > chan && n > w->taken && n <= taken && !(saved->n == n && saved->pos.done);
+    uint32_t mask = __ballot_sync(CG_ALL, mine), at = w->count;
+
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        at += __shfl_sync(CG_ALL, n, __ffs(rest) - 1) < n;
+    }
+    if (mine) {
+        w->n[at] = n;
+        w->entry[at] = e;
+        w->chain[at] = L->state->post[lane].chain;
+        cg_load_pos(&w->pos[lane], saved, n);
+    }
+    __syncwarp();
+    if (lane == 0) {
+        w->count += __popc(mask);
+        w->taken = taken;
+    }
+    __syncwarp();
+}
+
+/* Drop what was cancelled. */
+static __device__ void cg_follow_orders(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
+{
+    bool drop = lane < w->count && cg_gpu_load(&L->state->cancel[cg_slot_at(w, lane)]) == w->n[lane];
+    uint32_t mask = __ballot_sync(CG_ALL, drop);
+
+    for (int i = 31; i >= 0; i--) {
+        if ((mask >> i) & 1) cg_finish(w, L, chan, i, lane);
+    }
+    if (lane == 0) w->leaving = cg_gpu_load(&L->state->leave) == L->id;
+    __syncwarp();
+}
+
+static __device__ void cg_listen(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
+{
+    ulonglong2 news = cg_gpu_pair_acquire(&L->state->taken);
+
+    news.x = __shfl_sync(CG_ALL, news.x, 0);
+    news.y = __shfl_sync(CG_ALL, news.y, 0);
+    if (news.x == w->taken && news.y == w->orders) return;
+    __syncwarp();
+    if (news.x != w->taken) cg_merge(w, L, chan, lane, news.x);
+    if (lane == 0) w->orders = news.y;
+    cg_follow_orders(w, L, chan, lane);
+}
+
+/* Operations of one communicator run in order in each channel. */
+static __device__ bool cg_may_run(const struct cg_worker *w, uint32_t i, uint32_t lane)
+{
+    return !__any_sync(CG_ALL, lane < i && w->chain[lane] == w->chain[i]);
+}
+
+static __device__ const struct cg_op *cg_descriptor(struct cg_worker *w, const struct cg_launch *L, uint32_t i, uint32_t lane)
+{
+    const uint4 *from = (const uint4 *) &L->state->post[cg_slot_at(w, i)];
+    uint32_t units = cg_entry_units(w->entry[i]), c = w->oldest;
+
+    for (uint32_t k = 0; k < CG_CACHED; k++) {
+        if (w->cached[k] != w->n[i]) continue;
+        return &((struct cg_post *) w->cache[k])->op;
+    }
+    __syncwarp();
+    for (uint32_t u = lane; u < units; u += 32) w->cache[c][u] = from[u];
+    if (lane == 0) {
+        w->cached[c] = w->n[i];
+        w->oldest = (c + 1) % CG_CACHED;
+    }
+    __syncwarp();
+    return &((struct cg_post *) w->cache[c])->op;
+}
+
+/* Headers of all slots that the step reads, in one round of loads, then each lane checks one. */
+static __device__ int cg_check_headers(struct cg_worker *w, const struct cg_op *op, uint32_t chan, const struct cg_pos *pos,
+                                       uint32_t lane)
+{
+    const uint32_t parts = 3; /* of 16 bytes: the rest is padding */
+    const struct cg_step *s = &w->act.step;
+    uint32_t all = cg_step_all(s->opcode), l0 = all ? 0 : s->rlink, nl = all ? op->nlinks : 1, bad;
+    uint64_t seq;
+
+    if (!cg_step_recvs(s->opcode)) return CG_OK;
+    for (uint32_t k = lane; k < nl * parts; k += 32) {
+        const char *h = (const char *) cg_in_slot(op, pos, chan, l0 + k / parts);
+        ((uint4 *) &w->hdr[k / parts])[k % parts] = cg_ld16(h + 16 * (k % parts));
+    }
+    __syncwarp();
+    seq = lane < nl ? cg_op_links(op)[l0 + lane].recv_base[chan] + pos->rcvd[l0 + lane] : 0;
+    bad = __ballot_sync(CG_ALL, lane < nl && cg_check_slot(op, &w->hdr[lane], seq, w->act.bytes, l0 + lane, &w->fault));
+    if (!bad) return CG_OK;
+    if (lane == __ffs(bad) - 1) cg_check_slot(op, &w->hdr[lane], seq, w->act.bytes, l0 + lane, &w->fault);
+    __syncwarp();
+    return CG_ERR_MISMATCH;
+}
+
+/* Sources and destinations of the step. */
+static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op, uint32_t chan, const struct cg_pos *pos,
+                                    uint32_t lane)
+{
+    const struct cg_act *a = &w->act;
+    struct cg_move *m = &w->move;
+    const struct cg_post *post = (const struct cg_post *) ((const char *) op - offsetof(struct cg_post, op));
+
+    if (a->step.opcode == CG_STEP_REDUCE_ALL) {
+        if (lane < op->nlinks) m->src[lane + (lane >= op->self_pos)] = cg_slot_payload(cg_in_slot(op, pos, chan, lane));
+        if (lane == 0) m->src[op->self_pos] = a->operand, m->nsrc = op->nlinks + 1;
+    } else if (lane == 0) {
+        const char *slot = a->in ? cg_slot_payload(a->in) : NULL;
+        bool slot_first = slot && (!a->operand || (a->step.flags & CG_F_SLOT_FIRST));
+
+        m->src[0] = slot_first ? slot : a->operand;
+        m->src[1] = slot_first ? a->operand : slot;
+        m->nsrc = 1 + (slot && a->operand);
+    }
+    if (a->step.opcode == CG_STEP_SEND_ALL) {
+        if (lane < op->nlinks) m->dst[lane] = cg_slot_payload(cg_out_slot(op, pos, chan, lane));
+        if (lane == 0) m->ndst = op->nlinks;
+    } else if (lane == 0) {
+        m->ndst = 0;
+        if (a->dst && !(m->nsrc == 1 && a->dst == m->src[0])) m->dst[m->ndst++] = a->dst;
+        if (a->out) m->dst[m->ndst++] = cg_slot_payload(a->out);
+    }
+    if (lane == 0) m->bytes = a->bytes, m->kind = post->kind;
+    __syncwarp();
+}
+
+/* Try entry i: CG_RUN_STEP with the move planned, CG_AGAIN, or CG_DONE if the entry is gone. */
+static __device__ int cg_try(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t i, uint32_t lane)
+{
+    const struct cg_op *op = cg_descriptor(w, L, i, lane);
+    struct cg_pos *pos = &w->pos[cg_slot_at(w, i)];
+    int rc = CG_AGAIN;
+
+    if (lane == 0) rc = cg_decide(op, chan, pos, &w->act);
+    rc = __shfl_sync(CG_ALL, rc, 0);
+    __syncwarp();
+    if (rc == CG_DONE) cg_finish(w, L, chan, i, lane);
+    if (rc != CG_RUN_STEP) return rc;
+    if (cg_check_headers(w, op, chan, pos, lane) != CG_OK) {
+        cg_fail(w, L, chan, i, lane);
+        return CG_DONE;
+    }
+    cg_plan_move(w, op, chan, pos, lane);
+    if (lane == 0) {
+        w->current = i;
+        cg_count_progress(w, L, chan, 1); /* odd: moving */
+    }
+    return CG_RUN_STEP;
+}
+
+/* One sweep over all operations, starting behind the one that ran last. */
+static __device__ bool cg_sweep(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
+{
+    for (uint32_t k = 0; k < w->count; k++) {
+        uint32_t i = (w->first + k) % w->count;
+        int rc = cg_may_run(w, i, lane) ? cg_try(w, L, chan, i, lane) : CG_AGAIN;
+
+        if (rc == CG_RUN_STEP) return true;
+        if (rc == CG_DONE) k = CG_ALL; /* the list has changed: from the start */
+    }
+    return false;
+}
+
+static __device__ bool cg_poller_silent(struct cg_worker *w, const struct cg_launch *L)
+{
+    uint64_t beat = cg_gpu_load(&L->state->beat), now = cg_now_ns();
+
+    if (beat != w->beat) {
+        w->beat = beat;
+        w->heard_ns = now;
+    }
+    return now - w->heard_ns > CG_SILENCE_NS;
+}
+
+/* Until there is a step to run (true) or the worker has to leave. */
+static __device__ bool cg_choose(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
+{
+    for (;;) {
+        cg_listen(w, L, chan, lane);
+        if (cg_sweep(w, L, chan, lane)) return true;
+        if (w->leaving) return false;
+        if (__shfl_sync(CG_ALL, lane == 0 && cg_poller_silent(w, L), 0)) return false;
+        __syncwarp();
+    }
+}
+
+static __device__ void cg_save(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
+{
+    if (lane >= w->count) return;
+    struct cg_saved *saved = &L->state->saved[cg_slot_at(w, lane)][chan];
+    const uint64_t *from = (const uint64_t *) &w->pos[cg_slot_at(w, lane)];
+    uint64_t *to = (uint64_t *) &saved->pos;
+
+    saved->n = w->n[lane];
+    for (uint32_t i = 0; i < sizeof saved->pos / 8; i++) to[i] = from[i];
+}
+
+static __device__ void cg_work_init(struct cg_worker *w, const struct cg_launch *L, uint32_t chan)
+{
+    w->taken = w->progress = w->beat = 0;
+    w->orders = ~0ull; /* look at them first */
+    w->count = w->first = w->oldest = w->leaving = 0;
+    for (uint32_t k = 0; k < CG_CACHED; k++) w->cached[k] = 0;
+    w->progress = cg_gpu_load(&L->state->progress[chan]) & ~1ull;
+    w->heard_ns = cg_now_ns();
+}
+
+/* The whole block. */
+static __device__ void cg_work(struct cg_worker *w, const struct cg_launch *L, uint32_t chan)
+{
+    uint32_t lane = threadIdx.x;
+
+    if (threadIdx.x == 0) cg_work_init(w, L, chan);
+    __syncthreads();
+    for (;;) {
+        if (threadIdx.x < 32) {
+            bool run = cg_choose(w, L, chan, lane);
+            if (lane == 0) w->run = run;
+        }
+        __syncthreads();
+        if (!w->run) break;
+        cg_move_run(&w->move);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            uint32_t i = w->current;
+            const struct cg_post *post = (const struct cg_post *) w->cache[w->cached[0] == w->n[i] ? 0 : 1];
+
+            cg_publish(&post->op, chan, &w->pos[cg_slot_at(w, i)], &w->act);
+            cg_count_progress(w, L, chan, 1);
+            w->first = i + 1;
+        }
+    }
+    if (threadIdx.x < 32) cg_save(w, L, chan, lane);
+}
+
+#endif
