@@ -280,6 +280,7 @@ void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c)
     c->links = lc.links;
     c->tenants = lc.tenants;
     c->descriptors = lc.descriptors;
+    c->messages = lc.messages;
     for (int d = 0; d < CG_MAX_GPUS; d++) {
         struct cg_gpu_counters gc;
         if (NULL == proc->gpu[d]) continue;

@@ -279,5 +279,6 @@ void cg_links_get_counters(const struct cg_links *links, struct cg_links_counter
                                     .links = links->nlinks,
                                     .tenants = links->tenants,
                                     .registrations = links->registrations,
-                                    .descriptors = links->arena.nchunks + (links->pass.fd >= 0)};
+                                    .descriptors = links->arena.nchunks + (links->pass.fd >= 0),
+                                    .messages = links->proxy ? cg_proxy_messages(links->proxy) : 0};
 }

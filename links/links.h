@@ -112,7 +112,7 @@ int cg_links_region(const struct cg_links *links, unsigned i, void **addr, size_
 
 /* links: ever made and not abandoned; tenants: links in use now; descriptors: open now. */
 struct cg_links_counters {
-    uint64_t chunks, chunk_bytes, peers, links, tenants, registrations, descriptors;
+    uint64_t chunks, chunk_bytes, peers, links, tenants, registrations, descriptors, messages;
 };
 void cg_links_get_counters(const struct cg_links *links, struct cg_links_counters *c);
 

@@ -75,6 +75,7 @@ static int post_send(struct cg_proxy_link *link, struct cg_machine *m, uint32_t 
                                req_of(link, m, m->posted));
 
     m->posted += CG_OK == rc;
+    proxy->messages += CG_OK == rc;
     return rc;
 }
 

@@ -67,6 +67,7 @@ struct cg_proxy {
     const struct cg_net_ops *ops;
     struct cg_net *net;
     struct cg_proxy_link *links, *active;
+    uint64_t messages; /* given to the transport */
 };
 
 /* Run the function of the machine's state: the number of events, or an error, which ends the link. */

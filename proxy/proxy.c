@@ -159,6 +159,8 @@ int cg_proxy_progress(struct cg_proxy *proxy)
 
 int cg_proxy_busy(const struct cg_proxy *proxy) { return NULL != proxy->active; }
 
+uint64_t cg_proxy_messages(const struct cg_proxy *proxy) { return proxy->messages; }
+
 int cg_proxy_open(const struct cg_net_ops *ops, struct cg_net *net, struct cg_proxy **out)
 {
     struct cg_proxy *proxy;

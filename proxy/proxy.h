@@ -54,6 +54,8 @@ int cg_proxy_link_status(const struct cg_proxy_link *link);
 int cg_proxy_progress(struct cg_proxy *proxy);
 /* Should progress be called: are tenants on any link, or messages on their way? */
 int cg_proxy_busy(const struct cg_proxy *proxy);
+/* Messages given to the transport so far. */
+uint64_t cg_proxy_messages(const struct cg_proxy *proxy);
 
 #ifdef __cplusplus
 }
