@@ -19,7 +19,10 @@ static size_t whole_pages(size_t bytes)
 
 static int complain(struct cg_arena *a, int status, const char *what, size_t bytes, const char *cause, const char *remedy)
 {
-    CG_LOG(a->told++ ? 3 : 0, "shared memory: %s of %zu bytes failed: %s (%zu bytes in use); %s", what, bytes, cause,
+    int level = a->told == remedy ? 3 : 0;
+
+    a->told = remedy;
+    CG_LOG(level, "shared memory: %s of %zu bytes failed: %s (%zu bytes in use); %s", what, bytes, cause,
            a->reserved, remedy);
     return status;
 }

@@ -37,7 +37,7 @@ struct cg_arena {
     uint32_t nspare;
     uint32_t *spare_line;
     uint32_t nlines, nspare_lines;
-    int told; /* complaints so far: only the first is shown to everyone */
+    const char *told; /* remedy of the last complaint: the same again is for developers only */
 };
 
 /* chunk_bytes, limit, place and place_ctx are set by the caller, the rest is zero. No open: the first window opens. */

@@ -81,16 +81,21 @@ static void net_fill(const struct cg_links *links, const struct cg_pool_link *l,
     memcpy(msg->addr, links->addr, links->addr_len);
 }
 
+/* The endpoint of a process, made with its first link. One that has failed stays so. */
 static int connect_peer(struct cg_links *links, struct cg_peer *peer, const struct cg_link_msg *msg)
 {
+    const struct cg_net_ops *ops = links->config.net;
     int rc;
 
-    if (peer->ep) return CG_OK;
     if (msg->addr_len == 0 || msg->addr_len > CG_NET_ADDR_MAX) return CG_ERR_ARG;
-    rc = links->config.net->connect(links->net, msg->addr, msg->addr_len, peer->info.remote, &peer->ep);
+    if (peer->ep) {
+        rc = ops->ep_status(links->net, peer->ep);
+    } else {
+        rc = ops->connect(links->net, msg->addr, msg->addr_len, peer->info.remote, &peer->ep);
+    }
     if (rc != CG_OK) {
-        CG_LOG(0, "network: connecting to process %llx failed: %s; check that both hosts share a network that transport "
-                  "%s may use", (unsigned long long) peer->info.name, cg_status_text(rc), links->config.net->name);
+        CG_LOG(0, "network: no connection to process %llx: %s; check that it lives, and that transport %s may use a "
+                  "network that both hosts share", (unsigned long long) peer->info.name, cg_status_text(rc), ops->name);
     }
     return rc;
 }
@@ -108,8 +113,13 @@ static int open_proxy_link(struct cg_links *links, struct cg_pool_link *l)
                                           .send_slots = l->end.send_slots,
                                           .announce = l->end.announce_in,
                                           .mem = links->mem[l->window.chunk]};
+    int rc = cg_proxy_link_open(links->proxy, &config, &l->end.proxy);
 
-    return cg_proxy_link_open(links->proxy, &config, &l->end.proxy);
+    if (rc != CG_OK) {
+        CG_LOG(0, "network: a link to process %llx with %u slots of %u bytes failed: %s; lower coll_gpu_slot_bytes",
+               (unsigned long long) l->peer->info.name, config.slots, config.slot_bytes, cg_status_text(rc));
+    }
+    return rc;
 }
 
 static int net_join(struct cg_links *links, struct cg_pool_link *l, const struct cg_link_msg *msg)

@@ -224,7 +224,10 @@ int cg_chunk_arrived(const struct cg_peer *peer, uint32_t chunk, uint64_t bytes,
     if (!far) return CG_AGAIN;
     if (far->status != CG_OK) return far->status;
     *base = far->base;
-    return far->bytes >= bytes ? CG_OK : CG_ERR_SHM;
+    if (far->bytes >= bytes) return CG_OK;
+    CG_LOG(0, "shared memory: chunk %u of process %llx has %zu bytes, it said %llu: do all ranks run the same build?",
+           chunk, (unsigned long long) peer->info.name, far->bytes, (unsigned long long) bytes);
+    return CG_ERR_SHM;
 }
 
 int cg_chunks_serve(struct cg_links *links)
