@@ -232,6 +232,8 @@ static int on_staged(struct cg_req *req, struct look *look)
     struct cg_group *g = req->group;
 
     if (look->waiting || g->inflight >= CG_MAX_INFLIGHT || !may_announce(g)) return CG_AGAIN;
+    /* Until a fast operation has ended, it is not known here how often the window was used; all must know alike. */
+    if (look->running && CG_EXEC_FAST == look->running->executor) return CG_AGAIN;
     cg_fast_prepare(req);
     announce(req);
     req->state = CG_REQ_ANNOUNCED;
