@@ -33,6 +33,9 @@ int cg_buf_gpus(void);
 /* Use GPU number local_rank modulo their number. 0, or -1 if there is none. */
 int cg_buf_select_gpu(int local_rank);
 
+/* Free bytes of the GPU in use, 0 if there is none. Makes a context. */
+size_t cg_buf_gpu_free(void);
+
 /* 0, or -1 with a line on stderr. bytes > 0. */
 int cg_buf_alloc(struct cg_buf *b, int kind, size_t bytes);
 void cg_buf_free(struct cg_buf *b);
