@@ -86,7 +86,8 @@ struct cg_medium_ops {
     int (*open)(struct cg_links *links);                             /* what the process needs, once */
     int (*make)(struct cg_links *links, struct cg_pool_link *l);     /* * window and lines are there */
     void (*fill)(const struct cg_links *links, const struct cg_pool_link *l, struct cg_link_msg *msg); /* * */
-    int (*join)(struct cg_links *links, struct cg_pool_link *l, const struct cg_link_msg *msg); /* each tenant */
+    int (*greet)(struct cg_links *links, struct cg_pool_link *l);    /* * send what the peer's ready waits for */
+    int (*join)(struct cg_links *links, struct cg_pool_link *l, const struct cg_link_msg *msg); /* * each tenant */
     int (*ready)(struct cg_links *links, struct cg_pool_link *l);
     int (*usable)(const struct cg_pool_link *l);                     /* * by a further tenant */
     void (*closed)(struct cg_pool_link *l);                          /* tell the peer end.tenants */

@@ -76,8 +76,6 @@ static int refuse(struct cg_link_msg *msg, int status, const struct cg_peer_info
     return msg->status = status;
 }
 
-/* Links of one peer */
-
 static int get_peer(struct cg_links *links, const struct cg_peer_info *info, struct cg_peer **peer)
 {
     *peer = cg_peer_get(links, info->name);
@@ -85,6 +83,11 @@ static int get_peer(struct cg_links *links, const struct cg_peer_info *info, str
     (*peer)->info = *info;
     (*peer)->info.socket[sizeof(info->socket) - 1] = 0;
     return CG_OK;
+}
+
+static int greet(struct cg_links *links, struct cg_pool_link *l)
+{
+    return cg_medium_of(l)->greet ? cg_medium_of(l)->greet(links, l) : CG_OK;
 }
 
 /* Take in what the peer says of its side. */
@@ -103,7 +106,7 @@ static int join(struct cg_links *links, struct cg_pool_link *l, const struct cg_
     if (l->joined && memcmp(&far, &l->far, sizeof(far))) return CG_ERR_ARG;
     l->far = far;
     l->joined = 1;
-    rc = cg_medium_of(l)->join(links, l, m);
+    rc = cg_medium_of(l)->join ? cg_medium_of(l)->join(links, l, m) : CG_OK;
     if (rc == CG_OK) cg_pool_set(links, l, CG_LINK_JOINING);
     return rc;
 }
@@ -144,6 +147,7 @@ int cg_link_answer(struct cg_links *links, const struct cg_peer_info *info, cons
     if (rc == CG_OK) rc = get_peer(links, info, &peer);
     if (rc == CG_OK) rc = cg_media[offer->medium]->open(links);
     if (rc == CG_OK) rc = cg_pool_offered(links, peer, offer, &l);
+    if (rc == CG_OK) rc = greet(links, l);
     if (rc == CG_OK) rc = join(links, l, offer);
     if (rc != CG_OK) {
         if (l) cg_pool_abandon(links, l);
@@ -154,15 +158,18 @@ int cg_link_answer(struct cg_links *links, const struct cg_peer_info *info, cons
     return CG_OK;
 }
 
+/* A peer that has answered waits for our memory, also if its answer is refused here: greet first. */
 int cg_link_take(struct cg_links *links, struct cg_link_end *end, const struct cg_link_msg *answer)
 {
     struct cg_pool_link *l = of(end);
-    int rc = status_of(answer);
+    int status = status_of(answer), rc;
 
+    if (l->state != CG_LINK_OFFERED) return CG_ERR_ARG;
+    if (answer->status < 0 && status == answer->status) return status;
+    rc = greet(links, l);
+    if (rc == CG_OK) rc = status;
     if (rc != CG_OK) return rc;
-    if (l->state != CG_LINK_OFFERED || answer->index != l->index || !cg_pool_fits(l, answer->medium, &answer->geometry)) {
-        return CG_ERR_ARG;
-    }
+    if (answer->index != l->index || !cg_pool_fits(l, answer->medium, &answer->geometry)) return CG_ERR_ARG;
     rc = check_msg(answer);
     return rc == CG_OK ? join(links, l, answer) : rc;
 }

@@ -95,7 +95,7 @@ int cg_link_answer(struct cg_links *links, const struct cg_peer_info *peer, cons
 int cg_link_take(struct cg_links *links, struct cg_link_end *link, const struct cg_link_msg *answer);
 /* CG_AGAIN while descriptors are on their way (or the former tenant's "closed"), CG_OK, or an error: at once if a
  * descriptor cannot be had, after timeout_ms if the peer's socket refuses. A peer that computes is waited for. Drives the
- * socket. */
+ * socket. Both sides' ready come to an end even if the other's was an error: then exchange the results. */
 int cg_link_ready(struct cg_links *links, struct cg_link_end *link);
 /* Set-up failed on either side: never use it again (its memory is kept for later links of the same geometry). */
 void cg_link_abandon(struct cg_links *links, struct cg_link_end *link);

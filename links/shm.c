@@ -16,11 +16,10 @@ static int shm_open_socket(struct cg_links *links)
 }
 
 /* Both sides are bound by now. */
-static int shm_join(struct cg_links *links, struct cg_pool_link *l, const struct cg_link_msg *msg)
+static int shm_greet(struct cg_links *links, struct cg_pool_link *l)
 {
     int rc = cg_chunk_send(links, l->peer, 0);
 
-    (void) msg;
     if (rc == CG_OK) rc = cg_chunk_send(links, l->peer, l->window.chunk);
     if (rc == CG_OK) cg_chunks_serve(links);
     return rc;
@@ -56,7 +55,7 @@ const struct cg_medium_ops cg_medium_shm = {
     .lanes = 1,
     .lines = 1,
     .open = shm_open_socket,
-    .join = shm_join,
+    .greet = shm_greet,
     .ready = shm_ready,
     .closed = shm_closed,
 };
