@@ -28,15 +28,6 @@ static void follow_threads(void)
     cg_proc_set_threads(cg_state.proc, threads);
 }
 
-static void trace(const cg_module_t *m, const struct cg_call *call, int status)
-{
-    struct cg_trace t = {0};
-
-    cg_group_trace(m->group, &t);
-    cg_log(7, "%s: %llu elements: plan %s, executor %s, over %s: %s", m->comm->c_name, (unsigned long long) call->count,
-           t.plan ? t.plan : "?", t.executor ? t.executor : "?", t.medium ? t.medium : "?", cg_status_text(status));
-}
-
 /* Post and wait. */
 static int run(cg_module_t *m, const struct cg_call *call)
 {
@@ -48,7 +39,6 @@ static int run(cg_module_t *m, const struct cg_call *call)
         while (!cg_load_acquire(&w.done)) cg_turn(&turn);
         rc = w.status;
     }
-    if (cg_log_level() >= 7) trace(m, call, rc);
     return cg_mpi_error(rc);
 }
 
@@ -69,10 +59,13 @@ static int start(cg_module_t *m, const struct cg_call *call, ompi_request_t **re
 
 /* 1 if the arguments are for the engine, with call filled in. */
 static int allreduce_call(struct cg_call *call, const void *sbuf, void *rbuf, size_t count, struct ompi_datatype_t *dt,
-                          struct ompi_op_t *op)
+                          struct ompi_op_t *op, int blocking)
 {
-    *call = (struct cg_call){
-        .coll = CG_COLL_ALLREDUCE, .src = sbuf == MPI_IN_PLACE ? rbuf : sbuf, .dst = rbuf, .count = count};
+    *call = (struct cg_call){.coll = CG_COLL_ALLREDUCE,
+                             .src = sbuf == MPI_IN_PLACE ? rbuf : sbuf,
+                             .dst = rbuf,
+                             .count = count,
+                             .blocking = blocking};
     return cg_typemap(dt, op, &call->type, &call->redop);
 }
 
@@ -151,7 +144,7 @@ int cg_allreduce(const void *sbuf, void *rbuf, cg_count_t count, struct ompi_dat
     (void) comm;
     if (count == 0) return OMPI_SUCCESS;
     follow_threads();
-    if (allreduce_call(&call, sbuf, rbuf, count, dt, op)) rc = cg_module_native(m, 1, &native);
+    if (allreduce_call(&call, sbuf, rbuf, count, dt, op, 1)) rc = cg_module_native(m, 1, &native);
     if (rc != MPI_SUCCESS) return rc;
     return native ? run(m, &call) : allreduce_down(m, sbuf, rbuf, count, dt, op);
 }
@@ -169,7 +162,7 @@ int cg_iallreduce(const void *sbuf, void *rbuf, cg_count_t count, struct ompi_da
         return OMPI_SUCCESS;
     }
     follow_threads();
-    if (allreduce_call(&call, sbuf, rbuf, count, dt, op) && !like_comm_creation(&call)) {
+    if (allreduce_call(&call, sbuf, rbuf, count, dt, op, 0) && !like_comm_creation(&call)) {
         rc = cg_module_native(m, 0, &native);
     }
     if (rc != MPI_SUCCESS) return rc;
