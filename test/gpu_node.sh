@@ -4,7 +4,7 @@
 # usage: gpu_node.sh TARBALL DEPSDIR [configure options]
 #   TARBALL  from `make dist`: it carries configure, so that autoconf and libtool are not needed here
 #   DEPSDIR  what the node lacks, each in a prefix of its own: ucx/ cmocka/ hwloc/ openmpi/ (bin include lib), and osu/
-#            with osu_allreduce and osu_iallreduce somewhere below
+#            with osu_allreduce and osu_iallreduce somewhere below, or with a build.sh that installs them in its argument
 # Logs go to $OUT (default ./gpu-node-logs); the last lines are a table. Steps beyond `make check` are the scripts in
 # test/gpu/accept.d: each prints lines `name: ok|FAILED|skipped detail`. They find in the environment:
 #   top_srcdir top_builddir RUN MPIRUN MPICC OSU (directory or empty) OUT MPS (1 while the MPS daemon runs) DEPSDIR
@@ -44,7 +44,7 @@ for lib in ucx cmocka hwloc openmpi; do
         libs=$DEPSDIR/$lib/lib:$libs
     fi
 done
-export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:-}"
+export LD_LIBRARY_PATH="$libs/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 (nvidia-smi; nvidia-smi topo -m; uname -a; nvcc --version || /usr/local/cuda/bin/nvcc --version) >"$OUT/machine.log" 2>&1
 
@@ -69,8 +69,13 @@ note make ok
 
 setting() { sed -n "s/^$1 = //p" Makefile; }
 MPIRUN=$(setting MPIRUN) MPICC=$(setting MPICC) RUN=$top_builddir/run-in-tree
-OSU=$(dirname "$(find "$DEPSDIR/osu" -name osu_allreduce -type f 2>/dev/null | head -n 1)" 2>/dev/null)
-case $OSU in /*) ;; *) OSU= ;; esac
+find_osu() { find "$@" -name osu_allreduce -type f -perm -u+x 2>/dev/null | head -n 1; }
+osu=$(find_osu "$DEPSDIR/osu")
+if [ -z "$osu" ] && [ -f "$DEPSDIR/osu/build.sh" ]; then
+    MPICC=$MPICC bash "$DEPSDIR/osu/build.sh" "$work/osu" >"$OUT/osu-build.log" 2>&1 || note osu-build FAILED "see osu-build.log"
+    osu=$(find_osu "$work/osu")
+fi
+OSU=${osu:+$(dirname "$osu")}
 export top_srcdir top_builddir MPIRUN MPICC RUN OSU OUT DEPSDIR
 
 if [ "${CHECK:-1}" = 1 ]; then
