@@ -5,9 +5,9 @@
 #ifndef CG_KERNELS_CUDA_REDUCE_CUH
 #define CG_KERNELS_CUDA_REDUCE_CUH
 
+#include "kernels/arith.h"
 #include "kernels/cuda/ctl.h"
 
-#define CG_WRAP_MUL(U, a, b) ((U) (1u * (U) (a) * (U) (b))) /* 16-bit factors would overflow int */
 #define CG_REDOP(name, cls, expr)                                                     \
     struct cg_do_##name {                                                             \
         template <typename T, typename U> static __device__ __forceinline__ T on(T a, T b) { return expr; } \

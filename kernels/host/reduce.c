@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reduction functions for all types and operations of types.def. User buffers have any alignment. */
+#include "kernels/arith.h"
 #include "kernels/host/host.h"
 
 #pragma GCC optimize("O3") /* vectorise, whatever the level of the build */
 
 #define CG_GLUE2(a, b) a##b
 #define CG_GLUE(a, b) CG_GLUE2(a, b)
-#define CG_WRAP_MUL(U, a, b) ((U) (1u * (U) (a) * (U) (b))) /* 16-bit factors would overflow int */
 
 #define CG_TYPE(name, ctype, utype, cls)                                  \
     typedef ctype elem_##name __attribute__((aligned(1), may_alias));     \
