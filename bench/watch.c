@@ -93,6 +93,7 @@ void cg_watch_mark(const struct cg_watch *w, struct cg_watch_mark *m)
 {
     m->host = cg_watch_read(w, "native_host");
     m->gpu = cg_watch_read(w, "native_gpu");
+    m->fast = cg_watch_read(w, "native_fast");
     m->staged = cg_watch_read(w, "staged");
     m->messages = cg_watch_read(w, "messages");
 }
@@ -100,25 +101,25 @@ void cg_watch_mark(const struct cg_watch *w, struct cg_watch_mark *m)
 int cg_watch_since(const struct cg_watch *w, const struct cg_watch_mark *m)
 {
     struct cg_watch_mark now;
-    int bits = 0, native;
+    int bits = 0;
 
     cg_watch_mark(w, &now);
     if (now.host > m->host) bits |= CG_WATCH_HOST;
     if (now.gpu > m->gpu) bits |= CG_WATCH_GPU;
-    native = bits;
-    if (now.staged > m->staged) bits |= CG_WATCH_STAGED;
     if (now.messages > m->messages) bits |= CG_WATCH_NET;
-    else if (native) bits |= CG_WATCH_SHM;
-    return bits & (CG_WATCH_HOST | CG_WATCH_GPU | CG_WATCH_STAGED) ? bits : CG_WATCH_OTHER;
+    else if (bits != 0) bits |= CG_WATCH_SHM;
+    if (now.fast > m->fast) bits |= CG_WATCH_FAST;
+    if (now.staged > m->staged) bits |= CG_WATCH_STAGED;
+    return bits != 0 ? bits : CG_WATCH_OTHER;
 }
 
 const char *cg_watch_executor(int bits, char *buf, size_t len)
 {
-    static const char *const name[] = {"host", "gpu", "staged", "other"};
+    static const char *const name[] = {"host", "gpu", "fast", "staged", "other"};
     size_t at = 0;
 
     snprintf(buf, len, "-");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (bits & 1 << i) at += (size_t) snprintf(buf + at, len - at, "%s%s", at > 0 ? "+" : "", name[i]);
     }
     return buf;
@@ -128,5 +129,7 @@ const char *cg_watch_path(int bits)
 {
     int both = CG_WATCH_NET | CG_WATCH_SHM;
 
-    return (bits & both) == both ? "shm+net" : bits & CG_WATCH_NET ? "net" : bits & CG_WATCH_SHM ? "shm" : "-";
+    if ((bits & both) == both) return "shm+net";
+    if (bits & both) return bits & CG_WATCH_NET ? "net" : "shm";
+    return bits & CG_WATCH_FAST ? "p2p" : "-";
 }

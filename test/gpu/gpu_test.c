@@ -84,6 +84,13 @@ int cgt_check(struct cgt *t, int ok, const char *fmt, ...)
     return 0;
 }
 
+void cgt_check_gpu(struct cgt *t)
+{
+    uint64_t served = cg_watch_read(t->watch, "native_gpu") + cg_watch_read(t->watch, "native_fast");
+
+    if (!t->host_only) cgt_check(t, served > 0, "no call was served by a kernel of coll/gpu");
+}
+
 uint32_t cgt_draw(uint64_t *state, uint32_t n)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

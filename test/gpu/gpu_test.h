@@ -28,6 +28,9 @@ int cgt_close(struct cgt *t);
 /* Count a check; the first failures of a rank are told on stderr. Returns ok. */
 int cgt_check(struct cgt *t, int ok, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Check that kernels of coll/gpu served calls of this rank: else a test on device memory shows nothing about them. */
+void cgt_check_gpu(struct cgt *t);
+
 /* Below n, the same sequence on every rank that draws equally often. */
 uint32_t cgt_random(struct cgt *t, uint32_t n);
 /* Below n, from a state of its own, for choices that differ between ranks. */

@@ -23,3 +23,65 @@ test_gpu_sm_manners_CFLAGS = $(cg_cflags)
 test_gpu_sm_manners_LDFLAGS = $(cg_ldflags)
 test_gpu_sm_manners_LDADD = $(sm_libs)
 endif
+
+# MPI programs of the acceptance scripts (accept.d), which run on a GPU node; mpirun starts them.
+noinst_LTLIBRARIES += libcggputest.la
+libcggputest_la_SOURCES = test/gpu/gpu_test.c test/gpu/gpu_test.h
+libcggputest_la_CPPFLAGS = $(cg_bench_cppflags)
+libcggputest_la_CFLAGS = $(cg_cflags)
+libcggputest_la_LDFLAGS = $(cg_ldflags)
+libcggputest_la_LIBADD = libcgbench.la
+
+cg_gpu_libs = libcggputest.la $(cg_bench_libs)
+cg_gpu_programs = test/gpu/mpi_memory test/gpu/mpi_order test/gpu/mpi_bits test/gpu/mpi_dup test/gpu/mpi_staged \
+	test/gpu/mpi_victim
+test_gpu_mpi_memory_SOURCES = test/gpu/mpi_memory.c
+test_gpu_mpi_memory_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_memory_CFLAGS = $(cg_cflags)
+test_gpu_mpi_memory_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_memory_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_order_SOURCES = test/gpu/mpi_order.c
+test_gpu_mpi_order_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_order_CFLAGS = $(cg_cflags)
+test_gpu_mpi_order_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_order_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_bits_SOURCES = test/gpu/mpi_bits.c
+test_gpu_mpi_bits_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_bits_CFLAGS = $(cg_cflags)
+test_gpu_mpi_bits_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_bits_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_dup_SOURCES = test/gpu/mpi_dup.c
+test_gpu_mpi_dup_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_dup_CFLAGS = $(cg_cflags)
+test_gpu_mpi_dup_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_dup_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_staged_SOURCES = test/gpu/mpi_staged.c
+test_gpu_mpi_staged_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_staged_CFLAGS = $(cg_cflags)
+test_gpu_mpi_staged_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_staged_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_victim_SOURCES = test/gpu/mpi_victim.c
+test_gpu_mpi_victim_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_victim_CFLAGS = $(cg_cflags)
+test_gpu_mpi_victim_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_victim_LDADD = $(cg_gpu_libs)
+
+# These launch kernels of their own.
+if HAVE_CUDA
+noinst_LTLIBRARIES += libcgspin.la
+libcgspin_la_SOURCES = test/gpu/spin.cu test/gpu/spin.h
+cg_gpu_programs += test/gpu/mpi_manners test/gpu/mpi_residency
+test_gpu_mpi_manners_SOURCES = test/gpu/mpi_manners.c
+test_gpu_mpi_manners_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_manners_CFLAGS = $(cg_cflags)
+test_gpu_mpi_manners_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_manners_LDADD = libcgspin.la $(cg_gpu_libs)
+test_gpu_mpi_residency_SOURCES = test/gpu/mpi_residency.c
+test_gpu_mpi_residency_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_residency_CFLAGS = $(cg_cflags)
+test_gpu_mpi_residency_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_residency_LDADD = libcgspin.la $(cg_gpu_libs)
+endif
+noinst_PROGRAMS = $(cg_gpu_programs)
+
+EXTRA_DIST += test/gpu/accept.sh test/gpu/accept.d

@@ -69,5 +69,6 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < COUNTS; i++) repeat(&s, counts[i]);
     for (int k = 0; k < 2; k++) cg_buf_free(&s.send[k]), cg_buf_free(&s.recv[k]);
+    cgt_check_gpu(&s.t);
     return cgt_close(&s.t);
 }

@@ -99,5 +99,6 @@ int main(int argc, char **argv)
     compare(&t, &early, &late, times - times / 4);
     cg_buf_free(&send);
     cg_buf_free(&recv);
+    cgt_check_gpu(&t);
     return cgt_close(&t);
 }

@@ -218,5 +218,6 @@ int main(int argc, char **argv)
     cudaFree(s.word);
     cg_buf_free(&s.send);
     cg_buf_free(&s.recv);
+    cgt_check_gpu(&s.t);
     return cgt_close(&s.t);
 }

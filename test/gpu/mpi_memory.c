@@ -163,5 +163,6 @@ int main(int argc, char **argv)
     all_kinds(&s);
     one_rank(&s);
     for (int k = 0; k < CG_BUF_KINDS; k++) cg_buf_free(&s.send[k]), cg_buf_free(&s.recv[k]);
+    cgt_check_gpu(&s.t);
     return cgt_close(&s.t);
 }

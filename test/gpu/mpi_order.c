@@ -159,5 +159,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2 * MANY; i++) cg_buf_free(&buf[i]);
 
     for (int i = 0; i < 2; i++) MPI_Comm_free(&s.comm[i]);
+    cgt_check_gpu(&s.t);
     return cgt_close(&s.t);
 }

@@ -64,7 +64,7 @@ static void report(struct cgt *t, const struct syncer *y, long calls)
 
     cgt_check(t, y->failures == 0, "%ld failures of cudaDeviceSynchronize", y->failures);
     cgt_check(t, y->calls > 0 && y->longest < SYNC_LIMIT, "cudaDeviceSynchronize took %.0f us", y->longest * 1e6);
-    cgt_check(t, cg_watch_read(t->watch, "native_gpu") > 0, "no collective ran on the GPU");
+    cgt_check_gpu(t);
     cgt_check(t, longest > 0 && longest <= (double) limit, "a kernel stayed for %.0f us, limit %ld us", longest, limit);
     printf("rank %d: %ld collectives, %llu launches, longest residency %.0f us (limit %ld us); %ld times "
            "cudaDeviceSynchronize, at most %.0f us\n", t->rank, calls,
