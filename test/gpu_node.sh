@@ -80,13 +80,13 @@ export top_srcdir top_builddir MPIRUN MPICC RUN OSU OUT DEPSDIR
 
 if [ "${CHECK:-1}" = 1 ]; then
     make -k -j"${CHECK_JOBS:-4}" check >"$OUT/check.log" 2>&1
-    count() { find . -name '*.trs' -exec cat {} + | grep -c -E "^:test-global-result: ($1)\$"; }
+    count() { find . -name '*.trs' -exec cat {} + | grep -c -E "^:global-test-result: ($1)\$"; }
     bad=$(count 'FAIL|XPASS|ERROR') passed=$(count 'PASS|XFAIL')
     result=ok
     if [ "$bad" -ne 0 ] || [ "$passed" -eq 0 ]; then result=FAILED; fi
     note check $result "$passed passed, $bad failed, $(count SKIP) skipped"
     find . -name '*.log' -path './test/*' -exec cp --parents {} "$OUT" \;
-    find . -name '*.trs' -exec grep -l -E '^:test-global-result: (FAIL|XPASS|ERROR)$' {} + |
+    find . -name '*.trs' -exec grep -l -E '^:global-test-result: (FAIL|XPASS|ERROR)$' {} + |
         while read -r trs; do note "${trs%.trs}" FAILED "$(tail -n 1 "${trs%.trs}.log")"; done
 fi
 
