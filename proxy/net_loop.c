@@ -27,6 +27,7 @@ struct message {
 
 struct cg_net_req {
     struct cg_net_req *next; /* of this instance */
+    struct cg_net_ep *ep;    /* of a send that fails */
     struct message *msg;     /* of a send that waits for its receive */
     uint64_t tag;
     char *buf;
@@ -39,6 +40,7 @@ struct cg_net_ep {
     struct cg_net_ep *next;
     uint64_t peer;
     int remote, status;
+    int failing; /* sends do not arrive; the first that is tested ends the endpoint */
 };
 
 struct cg_net {
@@ -156,6 +158,11 @@ static void loop_disconnect(struct cg_net *net, struct cg_net_ep *ep)
 {
     struct cg_net_ep **p = &net->eps;
 
+    pthread_mutex_lock(&loop_lock);
+    for (struct cg_net_req *req = net->reqs; req; req = req->next) {
+        if (req->ep == ep) req->ep = NULL;
+    }
+    pthread_mutex_unlock(&loop_lock);
     while (*p != ep) p = &(*p)->next;
     *p = ep->next;
     free(ep);
@@ -296,8 +303,9 @@ static int start_send(struct cg_net *net, struct cg_net_ep *ep, struct cg_net_re
     if (net->room && net->posted >= net->room) return CG_AGAIN;
     if (!(*out = add_req(net, fields))) return CG_ERR_NOMEM;
     net->posted++;
-    if (++net->sends == net->fail) {
-        ep->status = CG_ERR_NET;
+    ep->failing |= ++net->sends == net->fail;
+    if (ep->failing) {
+        (*out)->ep = ep;
         finish(*out, CG_ERR_NET);
         return CG_OK;
     }
@@ -339,6 +347,7 @@ static int loop_test(struct cg_net *net, struct cg_net_req *req, size_t *bytes)
     if (req->done) {
         rc = req->status;
         *bytes = req->bytes;
+        if (req->ep) req->ep->status = rc;
         drop_req(net, req);
     }
     pthread_mutex_unlock(&loop_lock);

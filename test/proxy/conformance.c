@@ -177,18 +177,19 @@ static void order(struct duo *d, int posted)
     free(in);
 }
 
-/* All 64 bits of a tag count. */
+/* All 64 bits of a tag count: receives of one tag and of those that differ from it in one bit. */
 static void tags(struct duo *d)
 {
-    char in[64][4], out[4];
-    struct cg_net_req *recv[64];
+    char in[65][4], out[4];
+    struct cg_net_req *recv[65];
 
-    for (unsigned i = 0; i < 64; i++) recv[i] = duo_recv(d, 1, TAG(1) ^ (1ull << i), in[i], sizeof(in[i]));
-    for (unsigned i = 64; i-- > 0;) {
+    for (unsigned i = 0; i <= 64; i++)
+        recv[i] = duo_recv(d, 1, TAG(1) ^ (i ? 1ull << (i - 1) : 0), in[i], sizeof(in[i]));
+    for (unsigned i = 65; i-- > 0;) {
         fill(out, 4, i);
-        wait_ok(d, 0, duo_send(d, 0, TAG(1) ^ (1ull << i), out, 4), 4);
+        wait_ok(d, 0, duo_send(d, 0, TAG(1) ^ (i ? 1ull << (i - 1) : 0), out, 4), 4);
     }
-    for (unsigned i = 0; i < 64; i++) {
+    for (unsigned i = 0; i <= 64; i++) {
         wait_ok(d, 1, recv[i], 4);
         check(in[i], 4, i);
     }

@@ -137,6 +137,8 @@ void check_credit(const struct end *from, const struct end *to)
         assert_true(to->rcvd[c] <= m->posted);
         assert_true(m->posted <= to->rcvd[c] + from->config.slots);
         assert_true(m->done <= m->posted && m->posted <= from->sent[c]);
+        m = &to->link->machine[RECEIVER + c]; /* and no receive lies in a slot that is not consumed */
+        assert_true(m->posted <= to->rcvd[c] + from->config.slots);
     }
 }
 

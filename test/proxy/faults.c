@@ -132,7 +132,11 @@ static void test_close_busy(void **state)
             pair_progress(&p, 1);
         }
         cg_proxy_link_close(p.side[0].proxy, p.end[1][0].link);
-        pair_progress(&p, (int) seed);
+        end_free(&p.end[1][0]);
+        p.end[1][0].config.recv_slots = p.end[1][0].config.send_slots = NULL;
+        for (uint32_t c = 0; c < CG_MAX_CHAN; c++) end_send(&p.end[1][1], c, 8);
+        cg_proxy_link_failed(p.end[1][1].link, 1);
+        pair_progress(&p, 100);
         pair_close(&p);
     }
 }
