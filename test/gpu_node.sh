@@ -52,7 +52,7 @@ export LD_LIBRARY_PATH="$libs/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRAR
 build_tree() {
     say "unpacking, configuring and building in $work"
     rm -rf "$work"/coll_gpu-*
-    cd "$work" && tar xzf "$tarball" && mkdir -p coll_gpu-*/build && cd coll_gpu-*/build || return 1
+    cd "$work" && tar xzf "$tarball" && cd coll_gpu-* && mkdir -p build && cd build || return 1
     # shellcheck disable=SC2086
     if ! ../configure $flags "$@" >"$OUT/configure.log" 2>&1; then
         tail -n 5 "$OUT/configure.log"
@@ -75,9 +75,10 @@ top_builddir=$(pwd) top_srcdir=$(dirname "$(pwd)")
 setting() { sed -n "s/^$1 = //p" Makefile; }
 MPIRUN=$(setting MPIRUN) MPICC=$(setting MPICC) RUN=$top_builddir/run-in-tree
 find_osu() { find "$@" -name osu_allreduce -type f -perm -u+x 2>/dev/null | head -n 1; }
-osu=$(find_osu "$DEPSDIR/osu")
+osu=$(find_osu "$DEPSDIR/osu" "$work/osu")
 if [ -z "$osu" ] && [ -f "$DEPSDIR/osu/build.sh" ]; then
-    MPICC=$MPICC bash "$DEPSDIR/osu/build.sh" "$work/osu" >"$OUT/osu-build.log" 2>&1 || note osu-build FAILED "see osu-build.log"
+    MPICC=$MPICC bash "$DEPSDIR/osu/build.sh" "$work/osu" >"$OUT/osu-build.log" 2>&1 ||
+        note osu-build FAILED "see osu-build.log"
     osu=$(find_osu "$work/osu")
 fi
 OSU=${osu:+$(dirname "$osu")}
