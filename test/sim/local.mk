@@ -1,2 +1,20 @@
-check_PROGRAMS +=
-TESTS +=
+# The simulator runs under AddressSanitizer and UndefinedBehaviorSanitizer wherever the compiler has them.
+check_PROGRAMS += test/sim/sim test/sim/exhaustive test/sim/models
+TESTS += test/sim/sim test/sim/exhaustive test/sim/models
+test_sim_sim_SOURCES = test/sim/sim.c test/sim/random.c test/sim/world.c test/sim/world.h
+test_sim_exhaustive_SOURCES = test/sim/exhaustive.c test/sim/world.c test/sim/world.h
+test_sim_models_SOURCES = test/sim/models.c
+if HAVE_ASAN
+test_sim_sim_CFLAGS = $(cg_asan_flags)
+test_sim_sim_LDFLAGS = $(cg_asan_flags)
+test_sim_sim_LDADD = libcg_asan.la $(cg_asan_libs)
+endif
+
+if HAVE_TSAN
+check_PROGRAMS += test/sim/threads
+TESTS += test/sim/threads
+test_sim_threads_SOURCES = test/sim/threads.c test/sim/random.c test/sim/world.c test/sim/world.h
+test_sim_threads_CFLAGS = $(cg_tsan_flags)
+test_sim_threads_LDFLAGS = $(cg_tsan_flags)
+test_sim_threads_LDADD = libcg_tsan.la $(cg_tsan_libs)
+endif
