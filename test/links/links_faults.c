@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What goes wrong under way: peers that do not listen or listen late, strangers, lost descriptors, a failing network. */
 #define _GNU_SOURCE
+#include "links/arena.h"
 #include "links/fdpass.h"
 #include "test/links/side.h"
 
@@ -120,6 +121,16 @@ static void test_chunk_of_unknown_peer(void **state)
     pair_close(&p);
 }
 
+static unsigned regions(const struct side *s)
+{
+    unsigned n = 0;
+    size_t bytes;
+    void *addr;
+
+    while (cg_links_region(s->links, n, &addr, &bytes)) n++;
+    return n;
+}
+
 /* Datagrams of strangers, and of friends that make no sense, change nothing. */
 static void test_foreign_datagrams(void **state)
 {
@@ -144,7 +155,7 @@ static void test_foreign_datagrams(void **state)
     assert_int_equal(cg_fdpass_send(&stranger, p.hi.info.socket, &msg, fd), CG_OK);
     msg.key = p.hi.info.key; /* a chunk that is there already */
     assert_int_equal(cg_fdpass_send(&stranger, p.hi.info.socket, &msg, fd), CG_OK);
-    msg.chunk = UINT32_MAX; /* no such chunk */
+    msg.chunk = CG_ARENA_CHUNKS; /* no such chunk */
     assert_int_equal(cg_fdpass_send(&stranger, p.hi.info.socket, &msg, fd), CG_OK);
     msg.from = p.hi.info.name; /* its own */
     msg.chunk = 0;
@@ -156,6 +167,7 @@ static void test_foreign_datagrams(void **state)
     pair_exchange(&p, &r, 9);
     cg_links_get_counters(p.hi.links, &after);
     assert_int_equal(after.peers, before.peers);
+    assert_int_equal(regions(&p.hi), 2);
     assert_int_equal(after.descriptors, before.descriptors);
     assert_int_equal(open_descriptors(), fds);
     cg_fdpass_close(&stranger);
@@ -163,32 +175,58 @@ static void test_foreign_datagrams(void **state)
     pair_close(&p);
 }
 
+/* lo's chunk, as someone else would send it who knows all that lo does. */
+static void send_as_lo(struct pair *p, uint32_t chunk, uint64_t said, off_t bytes)
+{
+    struct cg_fdpass_msg msg = {.magic = CG_FDPASS_MAGIC, .key = p->hi.info.key, .from = p->lo.info.name,
+                                .bytes = said, .chunk = chunk};
+    int fd = memfd_create("friend", MFD_CLOEXEC);
+    struct cg_fdpass friend;
+    char name[48];
+
+    assert_int_equal(ftruncate(fd, bytes), 0);
+    cg_links_socket_name(p->lo.info.name + 100, 1, name, sizeof(name));
+    assert_int_equal(cg_fdpass_open(&friend, name, 1), CG_OK);
+    assert_int_equal(cg_fdpass_send(&friend, p->hi.info.socket, &msg, fd), CG_OK);
+    cg_fdpass_close(&friend);
+    close(fd);
+}
+
 /* A file shorter than it was said to be is not mapped: access would be SIGBUS. */
 static void test_short_file(void **state)
 {
-    struct cg_fdpass_msg msg = {.magic = CG_FDPASS_MAGIC, .bytes = 1 << 23};
-    struct cg_fdpass friend;
     struct cg_link_msg offer, answer;
-    int fd = memfd_create("short", MFD_CLOEXEC);
-    char name[48];
     struct rent r;
     struct pair p;
 
     (void) state;
-    assert_int_equal(ftruncate(fd, 4096), 0);
     pair_open(&p, &media_rows[0]);
     assert_int_equal(cg_link_offer(p.lo.links, &p.hi.info, CG_MEDIUM_SHM, SMALL, &r.lo, &offer), CG_OK);
     assert_int_equal(cg_link_answer(p.hi.links, &p.lo.info, &offer, &r.hi, &answer), CG_OK);
-    cg_links_socket_name(p.lo.info.name + 100, 1, name, sizeof(name));
-    assert_int_equal(cg_fdpass_open(&friend, name, 1), CG_OK);
-    msg.key = p.hi.info.key;
-    msg.from = p.lo.info.name;
-    assert_int_equal(cg_fdpass_send(&friend, p.hi.info.socket, &msg, fd), CG_OK);
+    send_as_lo(&p, 0, offer.chunk_bytes, 4096);
     log_watch();
     assert_int_equal(cg_link_ready(p.hi.links, r.hi), CG_ERR_SHM);
     assert_int_equal(log_lines(), 1);
-    cg_fdpass_close(&friend);
-    close(fd);
+    pair_close(&p);
+}
+
+/* A link whose window and line lie in two chunks waits for both. */
+static void test_one_chunk_of_two(void **state)
+{
+    struct cg_link_msg offer, answer;
+    struct rent r;
+    struct pair p;
+
+    (void) state;
+    pair_open(&p, &media_rows[0]);
+    assert_int_equal(cg_link_offer(p.lo.links, &p.hi.info, CG_MEDIUM_SHM, SMALL, &r.lo, &offer), CG_OK);
+    offer.chunk = 1;
+    assert_int_equal(cg_link_answer(p.hi.links, &p.lo.info, &offer, &r.hi, &answer), CG_OK);
+    assert_int_equal(cg_link_ready(p.hi.links, r.hi), CG_AGAIN);
+    send_as_lo(&p, 1, offer.chunk_bytes, (off_t) offer.chunk_bytes);
+    assert_int_equal(cg_link_ready(p.hi.links, r.hi), CG_AGAIN);
+    send_as_lo(&p, 0, offer.chunk_bytes, (off_t) offer.chunk_bytes);
+    assert_int_equal(cg_link_ready(p.hi.links, r.hi), CG_OK);
     pair_close(&p);
 }
 
@@ -239,6 +277,33 @@ static void test_net_fails(void **state)
     pair_close(&p);
 }
 
+/* One side's last word is lost: it knows, and does not offer that link again. */
+static void test_net_fails_at_last(void **state)
+{
+    static const struct medium_row fails = {"fails", CG_MEDIUM_NET, &cg_net_loop, "fail=1"};
+    struct cg_link_msg offer;
+    struct cg_link_end *end;
+    struct pair p;
+    struct rent r;
+
+    (void) state;
+    side_init(&p.lo, 1);
+    side_init(&p.hi, 2);
+    side_open(&p.lo, &fails, 0);
+    side_open(&p.hi, &media_rows[1], 0);
+    assert_int_equal(pair_join(&p, CG_MEDIUM_NET, SMALL, &r), CG_OK);
+    cg_link_release(p.hi.links, r.hi, 1);
+    pair_settle(&p);
+    assert_int_equal(cg_load_acquire(&r.lo->mine->closed), 1);
+    cg_link_release(p.lo.links, r.lo, 1);
+    log_watch();
+    pair_settle(&p);
+    assert_int_equal(log_lines(), 1);
+    assert_int_equal(cg_link_offer(p.lo.links, &p.hi.info, CG_MEDIUM_NET, SMALL, &end, &offer), CG_OK);
+    assert_ptr_not_equal(end, r.lo);
+    pair_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,8 +313,10 @@ int main(void)
         cmocka_unit_test(test_chunk_of_unknown_peer),
         cmocka_unit_test(test_foreign_datagrams),
         cmocka_unit_test(test_short_file),
+        cmocka_unit_test(test_one_chunk_of_two),
         cmocka_unit_test(test_no_descriptor_left),
         cmocka_unit_test(test_net_fails),
+        cmocka_unit_test(test_net_fails_at_last),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
