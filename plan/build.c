@@ -28,7 +28,7 @@ static int cut_range(const struct cg_plan_request *req, const struct cg_plan *pl
     r->chunk = (uint32_t) round_up(cg_ceil_div(total, plan->nchunks * iters), unit);
     iters = cg_ceil_div(total, (uint64_t) plan->nchunks * r->chunk);
     r->iters = (uint32_t) iters;
-    return iters * CG_MAX_STEPS > UINT32_MAX ? CG_ERR_LIMIT : CG_OK;
+    return iters * plan->nsteps > UINT32_MAX ? CG_ERR_LIMIT : CG_OK;
 }
 
 int cg_build_ranges(const struct cg_plan_request *req, struct cg_plan *plan, uint32_t nchan, uint32_t nchunks)
@@ -50,10 +50,12 @@ int cg_build_peer(const struct cg_plan_request *req, struct cg_plan *plan, uint3
 {
     uint32_t at = 0;
 
-    while (at < plan->nlinks && plan->peer[at] < peer) at++;
+    while (at < plan->nlinks && plan->peer[at] < peer)
+        at++;
     if (at < plan->nlinks && plan->peer[at] == peer) return CG_OK;
     if (plan->nlinks == CG_MAX_LINKS) return CG_ERR_LIMIT;
-    for (uint32_t i = plan->nlinks++; i > at; i--) plan->peer[i] = plan->peer[i - 1];
+    for (uint32_t i = plan->nlinks++; i > at; i--)
+        plan->peer[i] = plan->peer[i - 1];
     plan->peer[at] = peer;
     plan->self_pos += peer < req->rank;
     return CG_OK;
@@ -63,7 +65,8 @@ uint8_t cg_build_link(const struct cg_plan *plan, uint32_t peer)
 {
     uint8_t l = 0;
 
-    while (plan->peer[l] != peer) l++;
+    while (plan->peer[l] != peer)
+        l++;
     return l;
 }
 
@@ -71,7 +74,10 @@ int cg_build_step(struct cg_plan *plan, enum cg_opcode opcode, unsigned flags, u
                   uint32_t chunk)
 {
     if (plan->nsteps == CG_MAX_STEPS) return CG_ERR_LIMIT;
-    plan->step[plan->nsteps++] = (struct cg_step){.opcode = (uint8_t) opcode, .flags = (uint8_t) flags, .rlink = rlink,
-                                                  .slink = slink, .chunk = (uint16_t) chunk};
+    plan->step[plan->nsteps++] = (struct cg_step){.opcode = (uint8_t) opcode,
+                                                  .flags = (uint8_t) flags,
+                                                  .rlink = rlink,
+                                                  .slink = slink,
+                                                  .chunk = (uint16_t) chunk};
     return CG_OK;
 }

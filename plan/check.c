@@ -27,10 +27,10 @@ struct proof {
     const struct cg_plan_request *req;
     const struct cg_plan *plans;
     struct cg_exprs *exprs;
-    uint8_t *back;       /* [rank][link]: the link's number at its peer */
-    struct lane *lane;   /* [rank][link] */
-    struct msg *msg;     /* [rank][link][slot] */
-    uint32_t *dst, *at;  /* [rank][chunk]: expression; [rank]: step */
+    uint8_t *back;         /* [rank][link]: the link's number at its peer */
+    struct lane *lane;     /* [rank][link] */
+    struct msg *msg;       /* [rank][link][slot] */
+    uint32_t *dst, *at;    /* [rank][chunk]: expression; [rank]: step */
     uint64_t *sent, *rcvd; /* [rank][link], weighted by how often the iteration occurs */
     uint32_t chan, iter;
     int in_place;
@@ -85,7 +85,8 @@ static int check_links(const struct proof *p, uint32_t rank)
         if (peer >= p->req->nranks || peer == rank || (l > 0 && peer <= plan->peer[l - 1])) {
             return fail(p, "rank %u: link %u leads to rank %u", rank, l, peer);
         }
-        while (back < p->plans[peer].nlinks && p->plans[peer].peer[back] != rank) back++;
+        while (back < p->plans[peer].nlinks && p->plans[peer].peer[back] != rank)
+            back++;
         if (back == p->plans[peer].nlinks) return fail(p, "rank %u has a link to %u, which has none", rank, peer);
         p->back[link_index(rank, l)] = (uint8_t) back;
         lower += peer < rank;
@@ -133,7 +134,8 @@ static int check_bounds(const struct proof *p)
     int rc = CG_OK;
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-        for (uint32_t rank = 0; rank < p->req->nranks && CG_OK == rc; rank++) rc = checks[i](p, rank);
+        for (uint32_t rank = 0; rank < p->req->nranks && CG_OK == rc; rank++)
+            rc = checks[i](p, rank);
     }
     return rc;
 }
@@ -290,7 +292,8 @@ static int run_iteration(struct proof *p, uint32_t iter)
         }
     }
     rc = run_all(p);
-    for (uint32_t rank = 0; rank < p->req->nranks && CG_OK == rc; rank++) rc = check_rank_result(p, rank);
+    for (uint32_t rank = 0; rank < p->req->nranks && CG_OK == rc; rank++)
+        rc = check_rank_result(p, rank);
     return rc;
 }
 
@@ -332,7 +335,8 @@ static int run(struct proof *p)
     int rc = check_bounds(p);
 
     for (p->in_place = CG_COLL_BCAST == p->req->coll; p->in_place < 2 && CG_OK == rc; p->in_place++) {
-        for (uint32_t chan = 0; chan < p->plans[0].nchan && CG_OK == rc; chan++) rc = run_channel(p, chan);
+        for (uint32_t chan = 0; chan < p->plans[0].nchan && CG_OK == rc; chan++)
+            rc = run_channel(p, chan);
     }
     return rc;
 }

@@ -16,7 +16,8 @@ static struct fold fold_of(const struct cg_plan_request *req)
 {
     struct fold f = {.power = 1};
 
-    while (f.power <= req->nranks / 2) f.power *= 2;
+    while (f.power <= req->nranks / 2)
+        f.power *= 2;
     f.rem = req->nranks - f.power;
     f.folded = req->rank < 2 * f.rem;
     f.idle = f.folded && 0 == req->rank % 2;
@@ -70,8 +71,7 @@ static int add_active(const struct cg_plan_request *req, struct cg_plan *plan, c
 
 int cg_doubling_applies(const struct cg_plan_request *req)
 {
-    return req->nranks >= 2 &&
-           (cg_plan_bytes(req) <= (uint64_t) req->params->doubling_max || !cg_ring_applies(req));
+    return req->nranks >= 2 && (cg_plan_bytes(req) <= (uint64_t) req->params->doubling_max || !cg_ring_applies(req));
 }
 
 int cg_doubling_build(const struct cg_plan_request *req, struct cg_plan *plan)

@@ -11,8 +11,8 @@ struct node {
 struct cg_exprs {
     uint32_t words, count, cap; /* words of a set of ranks; nodes used and allocated, a power of two */
     struct node *node;
-    uint64_t *set;              /* words for each node */
-    uint32_t *hash;             /* 2 * cap entries, open addressing */
+    uint64_t *set;  /* words for each node */
+    uint32_t *hash; /* 2 * cap entries, open addressing */
 };
 
 uint32_t cg_expr_leaf(uint32_t rank) { return rank + 1; }
@@ -66,7 +66,8 @@ struct cg_exprs *cg_exprs_new(uint32_t nranks)
     uint32_t cap = 64;
 
     if (!e) return NULL;
-    while (cap < 2 * (nranks + 1)) cap *= 2;
+    while (cap < 2 * (nranks + 1))
+        cap *= 2;
     e->words = (nranks + 63) / 64;
     if (!grow(e, cap)) {
         cg_exprs_free(e);

@@ -44,7 +44,8 @@ static int merge(uint32_t *out, int n, int max, uint32_t peer)
 {
     int at = 0;
 
-    while (at < n && out[at] < peer) at++;
+    while (at < n && out[at] < peer)
+        at++;
     if (at < n && out[at] == peer) return n;
     if (n == max) return CG_ERR_LIMIT;
     memmove(&out[at + 1], &out[at], sizeof(*out) * (size_t) (n - at));
@@ -62,7 +63,8 @@ static int merge_algorithm(const struct cg_algorithm *a, const struct cg_plan_re
     if (!a->applies(req)) return n;
     rc = build(a, req, &plan);
     if (rc != CG_OK) return rc;
-    for (uint32_t l = 0; l < plan.nlinks && n >= 0; l++) n = merge(out, n, max, plan.peer[l]);
+    for (uint32_t l = 0; l < plan.nlinks && n >= 0; l++)
+        n = merge(out, n, max, plan.peer[l]);
     return n;
 }
 
@@ -74,7 +76,8 @@ int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *pa
     for (const struct cg_algorithm *a = cg_algorithms; a->name && n >= 0; a++) {
         req.coll = a->coll;
         uint32_t roots = CG_COLL_BCAST == a->coll ? nranks : 1;
-        for (req.root = 0; req.root < roots && n >= 0; req.root++) n = merge_algorithm(a, &req, peers, n, max);
+        for (req.root = 0; req.root < roots && n >= 0; req.root++)
+            n = merge_algorithm(a, &req, peers, n, max);
     }
     return n;
 }

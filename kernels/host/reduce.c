@@ -8,8 +8,8 @@
 #define CG_GLUE2(a, b) a##b
 #define CG_GLUE(a, b) CG_GLUE2(a, b)
 
-#define CG_TYPE(name, ctype, utype, cls)                                  \
-    typedef ctype elem_##name __attribute__((aligned(1), may_alias));     \
+#define CG_TYPE(name, ctype, utype, cls)                                                                               \
+    typedef ctype elem_##name __attribute__((aligned(1), may_alias));                                                  \
     typedef utype unsigned_##name;
 #include "kernels/types.def"
 #undef CG_TYPE

@@ -72,15 +72,33 @@ static void move(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos
     char *out = act->out ? cg_slot_payload(act->out) : NULL;
 
     switch (act->step.opcode) {
-    case CG_STEP_COPY: copy(act->dst, act->operand, act->bytes); break;
-    case CG_STEP_SEND: memcpy(out, act->operand, act->bytes); break;
-    case CG_STEP_RECV: memcpy(act->dst, cg_slot_payload(act->in), act->bytes); break;
-    case CG_STEP_RECV_SEND: copy_two(act->dst, out, cg_slot_payload(act->in), act->bytes); break;
-    case CG_STEP_RECV_REDUCE: reduce_two(op, act, act->dst, NULL); break;
-    case CG_STEP_RECV_REDUCE_SEND: reduce_two(op, act, out, NULL); break;
-    case CG_STEP_RECV_REDUCE_COPY_SEND: reduce_two(op, act, act->dst, out); break;
-    case CG_STEP_SEND_ALL: send_all(op, chan, pos, act); break;
-    case CG_STEP_REDUCE_ALL: reduce_all(op, chan, pos, act); break;
+    case CG_STEP_COPY:
+        copy(act->dst, act->operand, act->bytes);
+        break;
+    case CG_STEP_SEND:
+        memcpy(out, act->operand, act->bytes);
+        break;
+    case CG_STEP_RECV:
+        memcpy(act->dst, cg_slot_payload(act->in), act->bytes);
+        break;
+    case CG_STEP_RECV_SEND:
+        copy_two(act->dst, out, cg_slot_payload(act->in), act->bytes);
+        break;
+    case CG_STEP_RECV_REDUCE:
+        reduce_two(op, act, act->dst, NULL);
+        break;
+    case CG_STEP_RECV_REDUCE_SEND:
+        reduce_two(op, act, out, NULL);
+        break;
+    case CG_STEP_RECV_REDUCE_COPY_SEND:
+        reduce_two(op, act, act->dst, out);
+        break;
+    case CG_STEP_SEND_ALL:
+        send_all(op, chan, pos, act);
+        break;
+    case CG_STEP_REDUCE_ALL:
+        reduce_all(op, chan, pos, act);
+        break;
     }
 }
 

@@ -12,7 +12,7 @@
 struct search {
     struct world *w;
     char *saved[MAX_DEPTH];
-    uint64_t *seen;          /* hashes, open addressing, 0 = empty */
+    uint64_t *seen; /* hashes, open addressing, 0 = empty */
     uint64_t states, cap;
     int deadlocks;
 };
@@ -33,7 +33,8 @@ static int insert(uint64_t *table, uint64_t cap, uint64_t h)
 {
     uint64_t at = h & (cap - 1);
 
-    while (table[at] && table[at] != h) at = (at + 1) & (cap - 1);
+    while (table[at] && table[at] != h)
+        at = (at + 1) & (cap - 1);
     if (table[at] == h) return 0;
     table[at] = h;
     return 1;
@@ -98,7 +99,8 @@ static void search_run(struct search *s)
     if (!s->seen) fatal("out of memory");
     visit(s);
     explore(s, 0);
-    for (int i = 0; i < MAX_DEPTH; i++) free(s->saved[i]);
+    for (int i = 0; i < MAX_DEPTH; i++)
+        free(s->saved[i]);
     free(s->seen);
 }
 
@@ -123,15 +125,36 @@ static const struct tiny {
     {"ring, 2 ranks, 2 channels", 2, 1, 0, 0, 2, {{0, CG_COLL_ALLREDUCE, 200}}},
     {"ring, 3 ranks, 2 iterations", 3, 1, 0, 0, 1, {{0, CG_COLL_ALLREDUCE, 320}}},
     {"chain, 3 ranks, 4 iterations", 3, 1, 0, 0, 1, {{0, CG_COLL_BCAST, 256}}},
-    {"allreduce, bcast, allreduce, 2 ranks", 2, 1, 1000, 0, 1,
+    {"allreduce, bcast, allreduce, 2 ranks",
+     2,
+     1,
+     1000,
+     0,
+     1,
      {{0, CG_COLL_ALLREDUCE, 64}, {0, CG_COLL_BCAST, 192}, {0, CG_COLL_ALLREDUCE, 128}}},
-    {"bcast, bcast, allreduce, 3 ranks", 3, 1, 1000, 0, 1,
+    {"bcast, bcast, allreduce, 3 ranks",
+     3,
+     1,
+     1000,
+     0,
+     1,
      {{0, CG_COLL_BCAST, 64}, {0, CG_COLL_BCAST, 128}, {0, CG_COLL_ALLREDUCE, 128}}},
     {"doubling, 4 ranks, 3 iterations", 4, 1, 0, 1000, 1, {{0, CG_COLL_ALLREDUCE, 150}}},
     {"ring, 3 ranks, 2 channels, then bcast", 3, 1, 0, 0, 2, {{0, CG_COLL_ALLREDUCE, 300}, {0, CG_COLL_BCAST, 200}}},
-    {"exchange on two communicators, 3 ranks", 3, 2, 1000, 0, 1, {{0, CG_COLL_ALLREDUCE, 100}, {1, CG_COLL_ALLREDUCE, 60}}},
+    {"exchange on two communicators, 3 ranks",
+     3,
+     2,
+     1000,
+     0,
+     1,
+     {{0, CG_COLL_ALLREDUCE, 100}, {1, CG_COLL_ALLREDUCE, 60}}},
     {"two communicators, 2 ranks", 2, 2, 100, 0, 1, {{0, CG_COLL_ALLREDUCE, 64}, {1, CG_COLL_ALLREDUCE, 256}}},
-    {"different channels in a row, 2 ranks", 2, 1, 64, 0, 2,
+    {"different channels in a row, 2 ranks",
+     2,
+     1,
+     64,
+     0,
+     2,
      {{0, CG_COLL_ALLREDUCE, 128}, {0, CG_COLL_ALLREDUCE, 32}, {0, CG_COLL_BCAST, 128}}},
 };
 
@@ -149,11 +172,13 @@ static struct world *tiny_world(const struct tiny *t, int in_place)
     params.exchange_max = t->exchange_max;
     params.doubling_max = t->doubling_max;
     struct world *w = world_new(&params, t->nranks, 96 << 10);
-    for (int i = 0; i < t->ncomms; i++) world_add_comm(w, t->nranks, member, 0xfffffffeu);
+    for (int i = 0; i < t->ncomms; i++)
+        world_add_comm(w, t->nranks, member, 0xfffffffeu);
     for (const struct tiny_op *o = t->op; o->bytes; o++) {
         struct call call = {.coll = o->coll, .type = CG_TYPE_I8, .redop = CG_REDOP_SUM, .root = 1, .count = o->bytes};
         int op = world_add_op(w, o->comm, &call, in_place, &rng);
-        for (uint32_t rank = 0; rank < t->nranks; rank++) world_post(w, op, rank);
+        for (uint32_t rank = 0; rank < t->nranks; rank++)
+            world_post(w, op, rank);
     }
     return w;
 }
@@ -169,7 +194,8 @@ static void run_tiny(const struct tiny *t, int in_place)
     world_free(s.w);
 }
 
-/* The search must see a deadlock where there is one: both ranks send one message more than a lane holds, then receive. */
+/* The search must see a deadlock where there is one: both ranks send one message more than a lane holds, then receive.
+ */
 static void run_deadlock(void)
 {
     const struct tiny *t = &worlds[0];

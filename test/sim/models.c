@@ -2,10 +2,10 @@
  * Exhaustive checks of the protocol's rules over tiny models. Each rule has naive variants, which must break, and the
  * variant with the rule, which must hold:
  *
- *   reuse       half-buffers used in turn may be overwritten only after credit, unless all operations are all-to-all and
- *               every block finishes an operation before any begins the next
- *   commit      an in-place exchange that may park writes only after all that it reads has arrived
- *   handshake   a kernel that leaves announces it, fences, and looks again for work, over store buffers */
+ *   reuse       half-buffers used in turn may be overwritten only after credit, unless all operations are all-to-all
+ * and every block finishes an operation before any begins the next commit      an in-place exchange that may park
+ * writes only after all that it reads has arrived handshake   a kernel that leaves announces it, fences, and looks
+ * again for work, over store buffers */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +16,18 @@
 #define MAX_STATES (1 << 16)
 
 struct search {
-    size_t bytes;      /* of a state; states hold no padding */
+    size_t bytes; /* of a state; states hold no padding */
     unsigned count;
     char *states;
-    unsigned *table;   /* 2 * MAX_STATES entries: state + 1 */
+    unsigned *table; /* 2 * MAX_STATES entries: state + 1 */
 };
 
 static void emit(struct search *s, const void *state)
 {
     uint64_t h = 14695981039346656037u;
 
-    for (size_t i = 0; i < s->bytes; i++) h = (h ^ ((const unsigned char *) state)[i]) * 1099511628211u;
+    for (size_t i = 0; i < s->bytes; i++)
+        h = (h ^ ((const unsigned char *) state)[i]) * 1099511628211u;
     for (h ^= h >> 32;; h++) {
         unsigned *entry = &s->table[h % (2 * MAX_STATES)];
         if (0 == *entry) {
@@ -90,7 +91,7 @@ static void expect(const char *name, const struct model *m, const void *initial,
 #define MAX_LANES 24  /* (receiver, sender, block, half) */
 
 struct reuse_op {
-    char kind;      /* 'A': all to all; '0', '1': broadcast from that rank */
+    char kind; /* 'A': all to all; '0', '1': broadcast from that rank */
     uint8_t blocks;
 };
 
@@ -197,7 +198,8 @@ static void check_reuse(void)
         {"reuse: 2, 1, 2 blocks, no boundary", {2, 2, 3, {{'A', 2}, {'A', 1}, {'A', 2}}, 0, 0}, 1},
         {"reuse: 2, 1, 2 blocks, boundary", {2, 2, 3, {{'A', 2}, {'A', 1}, {'A', 2}}, 1, 0}, 0},
         {"reuse: A B0 A B1 A with credit, 2 ranks",
-         {2, 1, 5, {{'A', 1}, {'0', 1}, {'A', 1}, {'1', 1}, {'A', 1}}, 1, 1}, 0},
+         {2, 1, 5, {{'A', 1}, {'0', 1}, {'A', 1}, {'1', 1}, {'A', 1}}, 1, 1},
+         0},
         {"reuse: A B B A with credit, 3 ranks", {3, 1, 4, {{'A', 1}, {'0', 1}, {'0', 1}, {'A', 1}}, 1, 1}, 0},
         {"reuse: 2, 1, 2 blocks, no boundary, with credit", {2, 2, 3, {{'A', 2}, {'A', 1}, {'A', 2}}, 0, 1}, 0},
     };
@@ -278,10 +280,10 @@ static void check_commit(void)
 
 /* ---- leaving kernel and doorbell, with store buffers ---- */
 
-enum { RUNNING, LEAVING, GONE };                              /* the state word */
-enum { EMPTY = 9 };                                           /* nothing in the store buffer */
+enum { RUNNING, LEAVING, GONE };                               /* the state word */
+enum { EMPTY = 9 };                                            /* nothing in the store buffer */
 enum { STORE, LOAD, DECIDE, RETURNED, SAW_RUNNING, LAUNCHED }; /* the host */
-enum { POLL, SAY, RELOAD, SERVED, LEFT };                     /* the kernel */
+enum { POLL, SAY, RELOAD, SERVED, LEFT };                      /* the kernel */
 
 struct leave_state {
     uint8_t doorbell, word, host, kernel, host_buffer, kernel_buffer;

@@ -53,7 +53,9 @@ struct world *world_random(uint64_t *rng, uint32_t most_procs, uint32_t most_ops
     random_params(&params, big, rng);
     w = world_new(&params, 1 + rng_below(rng, big ? 4 : most_procs), 24 << 20);
     w->guard_slots = 1;
-    for (uint32_t i = 1 + rng_below(rng, 3); i > 0; i--) random_comm(w, rng);
-    for (uint32_t i = 1 + rng_below(rng, most_ops); i > 0; i--) random_op(w, big, rng);
+    for (uint32_t i = 1 + rng_below(rng, 3); i > 0; i--)
+        random_comm(w, rng);
+    for (uint32_t i = 1 + rng_below(rng, most_ops); i > 0; i--)
+        random_op(w, big, rng);
     return w;
 }

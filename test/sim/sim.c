@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Seeded interleavings: every rank posts operations on several communicators in an order of its own, and random channels
- * of random operations on random ranks run one step at a time, with parking at any step.
+ * Seeded interleavings: every rank posts operations on several communicators in an order of its own, and random
+ * channels of random operations on random ranks run one step at a time, with parking at any step.
  *
  *     sim [seeds [first]]      a failure prints its seed; `sim 1 SEED` runs it again */
 #include "test/sim/world.h"
@@ -118,7 +118,8 @@ int main(int argc, char **argv)
     uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000, first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     struct run total = {0};
 
-    for (uint64_t seed = first; seed < first + seeds; seed++) run_seed(seed, &total);
+    for (uint64_t seed = first; seed < first + seeds; seed++)
+        run_seed(seed, &total);
     printf("%lu seeds, %lu steps, %lu parks\n", seeds, total.steps, total.parks);
     return 0;
 }

@@ -53,13 +53,15 @@ static void run_seed(uint64_t seed)
 
     snprintf(fatal_context, sizeof(fatal_context), "seed %lu", seed);
     for (int i = 0; i < w->nops; i++) {
-        for (uint32_t rank = 0; rank < w->comm[w->op[i].comm].size; rank++) world_post(w, i, rank);
+        for (uint32_t rank = 0; rank < w->comm[w->op[i].comm].size; rank++)
+            world_post(w, i, rank);
     }
     for (uint32_t i = 0; i < w->nprocs; i++) {
         process[i] = (struct process){.w = w, .number = i};
         if (pthread_create(&process[i].thread, NULL, process_main, &process[i])) fatal("pthread_create");
     }
-    for (uint32_t i = 0; i < w->nprocs; i++) pthread_join(process[i].thread, NULL);
+    for (uint32_t i = 0; i < w->nprocs; i++)
+        pthread_join(process[i].thread, NULL);
     world_check(w);
     world_free(w);
 }
@@ -68,7 +70,8 @@ int main(int argc, char **argv)
 {
     uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000, first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
-    for (uint64_t seed = first; seed < first + seeds; seed++) run_seed(seed);
+    for (uint64_t seed = first; seed < first + seeds; seed++)
+        run_seed(seed);
     printf("%lu seeds\n", seeds);
     return 0;
 }

@@ -69,7 +69,8 @@ void world_free(struct world *w)
 {
     OPEN(w->block, w->used);
     for (int i = 0; i < w->nops; i++) {
-        for (int r = 0; r < WORLD_RANKS; r++) free(w->op[i].part[r].op);
+        for (int r = 0; r < WORLD_RANKS; r++)
+            free(w->op[i].part[r].op);
         free(w->op[i].want);
     }
     munmap(w->block, w->size);
@@ -82,7 +83,8 @@ static struct end *end_of(struct comm *c, uint32_t rank, uint32_t peer)
 {
     int i = 0;
 
-    while (i < c->nends[rank] && c->end[rank][i].peer != peer) i++;
+    while (i < c->nends[rank] && c->end[rank][i].peer != peer)
+        i++;
     if (i == c->nends[rank]) fatal("rank %u has no link to %u", rank, peer);
     return &c->end[rank][i];
 }
@@ -165,7 +167,8 @@ static void add_part(struct world *w, struct operation *o, uint32_t rank, int in
 
     part->pos = take(w, CG_MAX_CHAN * sizeof(*part->pos));
     part->dst = take_buffer(w, o->bytes, rng);
-    part->src = bcast || 1 == in_place || (2 == in_place && rng_below(rng, 2)) ? part->dst : take_buffer(w, o->bytes, rng);
+    part->src =
+        bcast || 1 == in_place || (2 == in_place && rng_below(rng, 2)) ? part->dst : take_buffer(w, o->bytes, rng);
     if (!bcast || rank == o->root) fill_input(part->src, o->type, o->redop, o->count, rng);
     if (bcast) {
         if (rank == o->root) memcpy(o->want, part->src, o->bytes);
@@ -191,7 +194,8 @@ int world_add_op(struct world *w, int comm, const struct call *call, int in_plac
     o->bytes = call->count * (uint64_t) cg_type_size(call->type);
     o->want = malloc(o->bytes);
     if (!o->want) fatal("out of memory");
-    for (uint32_t rank = 0; rank < c->size; rank++) add_part(w, o, rank, in_place, rng);
+    for (uint32_t rank = 0; rank < c->size; rank++)
+        add_part(w, o, rank, in_place, rng);
     c->op[c->nops++] = w->nops;
     return w->nops++;
 }
@@ -222,21 +226,34 @@ void world_post(struct world *w, int i, uint32_t rank)
     struct comm *c = &w->comm[o->comm];
     struct part *part = &o->part[rank];
     struct cg_plan plan;
-    struct cg_plan_request req = {.coll = o->coll, .nranks = c->size, .rank = rank, .root = o->root, .count = o->count,
-                                  .esize = cg_type_size(o->type), .params = &w->params};
+    struct cg_plan_request req = {.coll = o->coll,
+                                  .nranks = c->size,
+                                  .rank = rank,
+                                  .root = o->root,
+                                  .count = o->count,
+                                  .esize = cg_type_size(o->type),
+                                  .params = &w->params};
     int rc = cg_plan_build(&req, &plan);
 
     if (rc != CG_OK) fatal("cg_plan_build: %s", cg_status_text(rc));
     part->op = calloc(1, CG_OP_BYTES);
     if (!part->op) fatal("out of memory");
-    *part->op = (struct cg_op){.id = (uint64_t) i + 1, .src = part->src, .dst = part->dst, .total_bytes = o->bytes,
-                               .opno = (uint32_t) o->index + 1, .stream = (uint32_t) o->comm + 7,
-                               .coll = (uint8_t) o->coll, .type = (uint8_t) o->type, .redop = (uint8_t) o->redop,
-                               .esize = (uint8_t) req.esize, .slot_bytes = (uint32_t) w->params.slot_bytes,
+    *part->op = (struct cg_op){.id = (uint64_t) i + 1,
+                               .src = part->src,
+                               .dst = part->dst,
+                               .total_bytes = o->bytes,
+                               .opno = (uint32_t) o->index + 1,
+                               .stream = (uint32_t) o->comm + 7,
+                               .coll = (uint8_t) o->coll,
+                               .type = (uint8_t) o->type,
+                               .redop = (uint8_t) o->redop,
+                               .esize = (uint8_t) req.esize,
+                               .slot_bytes = (uint32_t) w->params.slot_bytes,
                                .slots = (uint32_t) w->params.slots};
     cg_plan_to_op(&plan, part->op);
     if (part->op->size > CG_OP_BYTES) fatal("descriptor of %u bytes", part->op->size);
-    for (uint32_t l = 0; l < plan.nlinks; l++) bind_link(w, c, rank, &plan, l, &cg_op_links(part->op)[l]);
+    for (uint32_t l = 0; l < plan.nlinks; l++)
+        bind_link(w, c, rank, &plan, l, &cg_op_links(part->op)[l]);
     part->posted = 1;
 }
 
@@ -291,7 +308,8 @@ static void forget(const struct cg_op *op, uint32_t chan, const struct lanes *at
     for (uint32_t l = 0; l < op->nlinks; l++) {
         const struct cg_link *k = &cg_op_links(op)[l];
         if (k->peer->chan[chan].head == at->in[l]) continue;
-        memset(cg_slot(k->recv_slots, chan, at->in[l], op->slot_bytes, op->slots), FILL, cg_slot_stride(op->slot_bytes));
+        memset(cg_slot(k->recv_slots, chan, at->in[l], op->slot_bytes, op->slots), FILL,
+               cg_slot_stride(op->slot_bytes));
     }
 }
 
@@ -319,7 +337,8 @@ int world_step(struct world *w, int i, uint32_t rank, uint32_t chan)
     read_lanes(part->op, chan, &at);
     guard(w, part->op, chan, &at, 1);
     rc = cg_host_step(part->op, chan, &part->pos[chan], &fault);
-    if (rc < 0) fatal("operation %d, rank %u, channel %u: %s on link %u", i, rank, chan, cg_status_text(rc), fault.link);
+    if (rc < 0)
+        fatal("operation %d, rank %u, channel %u: %s on link %u", i, rank, chan, cg_status_text(rc), fault.link);
     if (CG_RUN_STEP == rc) {
         check_lanes(part->op, chan, &part->pos[chan]);
         forget(part->op, chan, &at);
@@ -366,12 +385,13 @@ static void check_buffer(const struct operation *o, uint32_t rank)
     const char *p = o->part[rank].dst - WORLD_GUARD, *behind = o->part[rank].dst + o->bytes;
 
     for (int i = 0; i < WORLD_GUARD; i++) {
-        if ((unsigned char) p[i] != FILL || (unsigned char) behind[i] != FILL) fatal("rank %u wrote beside its buffer", rank);
+        if ((unsigned char) p[i] != FILL || (unsigned char) behind[i] != FILL)
+            fatal("rank %u wrote beside its buffer", rank);
     }
     for (uint64_t i = 0; i < o->bytes; i++) {
         if (o->part[rank].dst[i] != o->want[i]) {
-            fatal("rank %u of %s %s %s, %lu bytes: wrong at byte %lu", rank, cg_coll_name(o->coll), cg_type_name(o->type),
-                  cg_redop_name(o->redop), o->bytes, i);
+            fatal("rank %u of %s %s %s, %lu bytes: wrong at byte %lu", rank, cg_coll_name(o->coll),
+                  cg_type_name(o->type), cg_redop_name(o->redop), o->bytes, i);
         }
     }
 }
@@ -379,7 +399,8 @@ static void check_buffer(const struct operation *o, uint32_t rank)
 void world_check(const struct world *w)
 {
     for (int i = 0; i < w->nops; i++) {
-        for (uint32_t rank = 0; rank < w->comm[w->op[i].comm].size; rank++) check_buffer(&w->op[i], rank);
+        for (uint32_t rank = 0; rank < w->comm[w->op[i].comm].size; rank++)
+            check_buffer(&w->op[i], rank);
     }
     for (int i = 0; i < w->ncomms; i++) {
         const struct comm *c = &w->comm[i];
@@ -387,7 +408,8 @@ void world_check(const struct world *w)
             for (int l = 0; l < c->nends[rank]; l++) {
                 const struct end *e = &c->end[rank][l];
                 for (int chan = 0; chan < CG_MAX_CHAN; chan++) {
-                    if (e->line->chan[chan].tail != e->recv_next[chan] || e->line->chan[chan].head != e->send_next[chan]) {
+                    if (e->line->chan[chan].tail != e->recv_next[chan] ||
+                        e->line->chan[chan].head != e->send_next[chan]) {
                         fatal("lane counters at the end differ from the plans'");
                     }
                 }

@@ -20,9 +20,9 @@ uint32_t rng_below(uint64_t *state, uint32_t bound);
 
 /* One end of a link in one communicator. */
 struct end {
-    uint32_t peer;                  /* rank in the communicator */
+    uint32_t peer; /* rank in the communicator */
     struct cg_line *line;
-    char *slots;                    /* of messages to this end */
+    char *slots; /* of messages to this end */
     uint64_t send_next[CG_MAX_CHAN], recv_next[CG_MAX_CHAN];
 };
 
@@ -30,19 +30,19 @@ struct comm {
     uint32_t size, member[WORLD_RANKS]; /* processes, by rank */
     int nends[WORLD_RANKS];
     struct end end[WORLD_RANKS][CG_MAX_LINKS];
-    int nops, op[WORLD_OPS];            /* in call order */
+    int nops, op[WORLD_OPS]; /* in call order */
 };
 
 /* One rank's part of an operation. */
 struct part {
-    struct cg_op *op;    /* CG_OP_BYTES; NULL until posted */
-    struct cg_pos *pos;  /* CG_MAX_CHAN of them, in the block */
-    char *src, *dst;     /* in the block; equal when in place */
+    struct cg_op *op;   /* CG_OP_BYTES; NULL until posted */
+    struct cg_pos *pos; /* CG_MAX_CHAN of them, in the block */
+    char *src, *dst;    /* in the block; equal when in place */
     int posted, finished;
 };
 
 struct operation {
-    int comm, index;     /* index: among the communicator's operations */
+    int comm, index; /* index: among the communicator's operations */
     int coll, type, redop;
     uint32_t root;
     uint64_t count, bytes;
@@ -56,9 +56,9 @@ struct world {
     int ncomms, nops;
     struct comm comm[WORLD_COMMS];
     struct operation op[WORLD_OPS];
-    char *block;         /* all that changes */
+    char *block; /* all that changes */
     size_t used, size;
-    int guard_slots;     /* slots may only be touched by a step that owns them (AddressSanitizer) */
+    int guard_slots; /* slots may only be touched by a step that owns them (AddressSanitizer) */
 };
 
 /* The parameters must allow the plans; slot_bytes may be smaller than users may set it. */
@@ -73,7 +73,8 @@ struct call {
     uint32_t root;
     uint64_t count;
 };
-/* Buffers of all ranks with inputs from rng, some in place (in_place: 0 never, 1 always, 2 at random), any alignment. */
+/* Buffers of all ranks with inputs from rng, some in place (in_place: 0 never, 1 always, 2 at random), any alignment.
+ */
 int world_add_op(struct world *w, int comm, const struct call *call, int in_place, uint64_t *rng);
 
 /* A world with communicators and operations, to be posted. At most 9 processes. */
@@ -85,8 +86,8 @@ int comm_rank(const struct comm *c, uint32_t proc);
 void world_post(struct world *w, int op, uint32_t rank);
 /* May channel chan of a posted part run now, as far as earlier operations of its communicator are concerned? */
 int world_turn(const struct world *w, int op, uint32_t rank, uint32_t chan);
-/* Run one step; checks lanes and poisons slots that were given back. CG_RUN_STEP, CG_AGAIN or CG_DONE; fails the test on
- * anything else. */
+/* Run one step; checks lanes and poisons slots that were given back. CG_RUN_STEP, CG_AGAIN or CG_DONE; fails the test
+ * on anything else. */
 int world_step(struct world *w, int op, uint32_t rank, uint32_t chan);
 /* Move the descriptor elsewhere, as another executor would have it. */
 void world_move(struct world *w, int op, uint32_t rank);
