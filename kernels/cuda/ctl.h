@@ -10,8 +10,8 @@
  * GONE. The host posts, fence.sc, and looks at the state: RUNNING serves the entry or, too old, leaves it for the
  * launch that the host makes when it sees GONE and an entry that was not taken.
  *
- * Finishing. Each channel counts itself off (left); the last one stores the doorbell number in done, after a fault if
- * there was one. Only then does the host use the slot again. To cancel, the host stores the number in cancel and raises
+ * Finishing. Each channel counts itself off (left); the last one stores the doorbell number in finished, for the poller,
+ * and in done, for the host, after a fault if there was one. Only then does the host use the slot again. To cancel, the host stores the number in cancel and raises
  * cancels; channels drop the operation and count themselves off. */
 #ifndef CG_KERNELS_CUDA_CTL_H
 #define CG_KERNELS_CUDA_CTL_H
@@ -59,12 +59,17 @@ CG_STATIC_ASSERT(CG_TYPE_U8 == (CG_TYPE_I8 | 1) && CG_TYPE_U16 == (CG_TYPE_I16 |
                      CG_TYPE_U64 == (CG_TYPE_I64 | 1) && CG_TYPE_F32 > CG_TYPE_U64,
                  "order of types.def");
 
-/* Entry of the doorbell. */
-#define CG_ENTRY(n, nchan, units, slot) ((uint64_t) (n) << 24 | (uint64_t) (nchan) << 20 | (uint64_t) (units) << 8 | (slot))
+/* Entry of the doorbell: number, channels and warps that the operation wants, units of 16 bytes to copy, slot. */
+CG_HD uint64_t cg_entry(uint64_t n, uint32_t nchan, uint32_t warps, uint32_t units, uint32_t slot)
+{
+    return n << 24 | (uint64_t) nchan << 20 | (uint64_t) units << 10 | (uint64_t) (warps - 1) << 5 | slot;
+}
 CG_HD uint64_t cg_entry_n(uint64_t e) { return e >> 24; }
 CG_HD uint32_t cg_entry_nchan(uint64_t e) { return (e >> 20) & 15; }
-CG_HD uint32_t cg_entry_units(uint64_t e) { return (e >> 8) & 4095; } /* of 16 bytes */
-CG_HD uint32_t cg_entry_slot(uint64_t e) { return e & 255; }
+CG_HD uint32_t cg_entry_units(uint64_t e) { return (e >> 10) & 1023; }
+CG_HD uint32_t cg_entry_warps(uint64_t e) { return ((e >> 5) & 31) + 1; }
+CG_HD uint32_t cg_entry_slot(uint64_t e) { return e & 31; }
+CG_STATIC_ASSERT(CG_POSTS == 32 && sizeof(struct cg_post) / 16 < 1024 && CG_MAX_CHAN < 16, "fields of an entry");
 
 /* In pinned host memory. */
 struct cg_ctl {
@@ -95,8 +100,9 @@ struct cg_state {
     uint64_t beat, cancels, pad0;
     uint64_t live[CG_POSTS];    /* entries */
     uint64_t cancel[CG_POSTS];  /* numbers; also written by a worker that found a fault */
-    uint32_t left[CG_POSTS];    /* channels that have not finished; counted down by the workers */
+    uint32_t left[CG_POSTS];    /* channels that have not finished; counted down by the workers if there are several */
     /* the workers write */
+    uint64_t finished[CG_POSTS]; /* number of the last operation that all channels finished */
     uint64_t faulted[CG_POSTS]; /* number of the last operation that failed: who sets it reports */
     uint64_t progress[CG_MAX_CHAN]; /* steps * 2 + moving */
     uint64_t start_ns;          /* of this launch, ~0 between launches */
@@ -115,6 +121,7 @@ struct cg_launch {
     struct cg_ctl *ctl;
     struct cg_state *state;
     uint64_t id, spin_ns, age_ns;
+    uint64_t entry;   /* the next one, if something was posted */
     uint32_t workers; /* 0: leave at once (warm-up) */
 };
 

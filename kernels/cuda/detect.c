@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,18 +42,31 @@ int cg_gpu_present(void)
 
 typedef CUresult (*get_attributes_fn)(unsigned, CUpointer_attribute *, void **, CUdeviceptr);
 
-/* libcuda as somebody else loaded it; NULL until then. Looked for again each time: it may come later. */
+/* How many objects this process has loaded so far. */
+static int read_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void) size;
+    *(unsigned long long *) loads = info->dlpi_adds;
+    return 1;
+}
+
+/* libcuda as somebody else loaded it, else NULL. It may come later: looked for again (50 us) whenever something was
+ * loaded since. */
 static get_attributes_fn find_get_attributes(void)
 {
     static _Atomic(get_attributes_fn) found;
+    static _Atomic(unsigned long long) missing_at;
     get_attributes_fn fn = found;
+    unsigned long long loads = 0;
     void *cuda;
 
     if (fn) return fn;
+    dl_iterate_phdr(read_loads, &loads);
+    if (loads == missing_at) return NULL;
     cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD); /* kept: fn points into it */
-    if (!cuda) return NULL;
-    fn = (get_attributes_fn) dlsym(cuda, "cuPointerGetAttributes");
-    found = fn;
+    if (cuda) fn = (get_attributes_fn) dlsym(cuda, "cuPointerGetAttributes");
+    if (fn) found = fn;
+    else missing_at = loads;
     return fn;
 }
 

@@ -38,11 +38,16 @@ static int break_down(struct cg_gpu *gpu, const char *what, int error)
 
 /* ---- launching ---- */
 
+/* As small as the operations allow: what stays resident takes room from the application's kernels. */
 static void size_launch(struct cg_gpu *gpu)
 {
-    gpu->launch.workers = 1;
+    gpu->launch.workers = gpu->warps = 1;
     for (int i = 0; i < CG_POSTS; i++) {
-        if (unfinished(gpu, i) && gpu->slot[i].nchan > gpu->launch.workers) gpu->launch.workers = gpu->slot[i].nchan;
+        const struct cg_post_slot *s = &gpu->slot[i];
+
+        if (!unfinished(gpu, i)) continue;
+        if (s->nchan > gpu->launch.workers) gpu->launch.workers = s->nchan;
+        if (s->warps > gpu->warps) gpu->warps = s->warps;
     }
 }
 
@@ -50,13 +55,15 @@ static void size_launch(struct cg_gpu *gpu)
 static int launch(struct cg_gpu *gpu)
 {
     struct cg_gpu_scope scope;
+    uint64_t next = gpu->ctl->taken + 1;
     int rc = cg_gpu_enter(gpu->device, &scope);
 
     if (rc != CG_OK) return break_down(gpu, "the context cannot be used", cudaErrorContextIsDestroyed);
     size_launch(gpu);
+    gpu->launch.entry = next <= gpu->posted ? gpu->ctl->entry[next & (CG_POSTS - 1)] : 0;
     gpu->launch.id++;
     cg_store_relaxed(&gpu->ctl->state, gpu->launch.id << 2 | CG_LAUNCH_RUNNING);
-    rc = cg_kernel_launch(&gpu->launch, gpu->threads, gpu->stream);
+    rc = cg_kernel_launch(&gpu->launch, (int) gpu->warps * 32, gpu->stream);
     (void) cg_cuda_ok(rc);
     cg_gpu_leave(&scope);
     if (rc != cudaSuccess) {
@@ -176,6 +183,18 @@ static int check_op(const struct cg_op *op)
     return CG_OK;
 }
 
+/* A pair of 16-byte packs for each thread in the longest step. */
+static uint32_t warps_wanted(const struct cg_gpu *gpu, const struct cg_op *op)
+{
+    uint64_t most = (uint64_t) gpu->threads / 32, warps = 1;
+
+    for (uint32_t c = 0; c < op->nchan; c++) {
+        uint64_t w = ((uint64_t) op->range[c].chunk * op->esize + 1023) / 1024;
+        if (w > warps) warps = w;
+    }
+    return (uint32_t) cg_min_u64(warps, most);
+}
+
 int cg_gpu_post(struct cg_gpu *gpu, const struct cg_op *op, int after, int *slot)
 {
     int i = free_slot(gpu), rc = gpu->broken ? gpu->broken : check_op(op);
@@ -188,13 +207,14 @@ int cg_gpu_post(struct cg_gpu *gpu, const struct cg_op *op, int after, int *slot
     if (i < 0) return CG_AGAIN;
     *s = (struct cg_post_slot){.n = ++gpu->posted, .id = op->id, .nlinks = op->nlinks, .nchan = op->nchan};
     s->chain = chain_of(gpu, op, after);
+    s->warps = warps_wanted(gpu, op);
     post->n = s->n;
     post->chain = s->chain;
     post->kind = op->coll == CG_COLL_BCAST ? 0 : cg_reduce_kind(op->type, op->redop);
     memcpy(&post->op, op, op->size);
     units = fill_watches(gpu, i, post);
     gpu->ctl->fault[i].status = CG_OK;
-    cg_store_release(&gpu->ctl->entry[s->n & (CG_POSTS - 1)], CG_ENTRY(s->n, s->nchan, units, i));
+    cg_store_release(&gpu->ctl->entry[s->n & (CG_POSTS - 1)], cg_entry(s->n, s->nchan, s->warps, units, (uint32_t) i));
     cg_fence_sc();
     gpu->busy++;
     gpu->counters.posts++;

@@ -39,7 +39,7 @@ struct cg_post_slot {
     uint64_t n;       /* doorbell number, 0 = free */
     uint64_t id;      /* of the operation */
     uint64_t chain;
-    uint32_t nlinks, nchan;
+    uint32_t nlinks, nchan, warps;
     int dropped;      /* released before it was done */
     const struct cg_line *line[CG_MAX_LINKS];
 };
@@ -56,14 +56,15 @@ struct cg_region {
 };
 
 struct cg_gpu {
-    int device, broken, blocking, max_threads;
+    int device, broken;
     char bus_id[32];
     cudaStream_t stream, copy_stream;
     struct cg_ctl *ctl;
     struct cg_state *state;
     uint64_t posted, cancels, chains;
     struct cg_launch launch; /* the last one */
-    int threads;
+    int threads;      /* of a block at most */
+    uint32_t warps;   /* of the last launch */
     uint64_t launched_ns, checked_ns;
     int busy;
     struct cg_post_slot slot[CG_POSTS];

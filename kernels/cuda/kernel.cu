@@ -11,7 +11,7 @@
 /* Unfinished operations wait with what they knew: the host compares it with what the words say now. */
 static __device__ void show_seen(const struct cg_launch *L, uint32_t lane)
 {
-    uint32_t live = __ballot_sync(CG_ALL, cg_gpu_load32(&L->state->left[lane]) > 0);
+    uint32_t live = cg_live_slots(L, lane);
 
     for (; live; live &= live - 1) {
         uint32_t slot = __ffs(live) - 1;

@@ -106,13 +106,21 @@ static __device__ __forceinline__ void cg_store(const uint4 (&x)[N], char *p, ui
     }
 }
 
-template <int N, int W> static __device__ __forceinline__ void cg_move_packs(const struct cg_move *m, uint32_t from, uint32_t end)
-{
-    for (uint32_t at = from + threadIdx.x; at < end; at += N * blockDim.x) {
-        uint4 x[N] = {}, y[N] = {}, next[N] = {};
+struct cg_no_gate {
+    __device__ __forceinline__ bool operator()() const { return true; }
+};
 
-        cg_load<N, W>(x, m->src[0], at, end, m->bytes);
-        if (m->nsrc > 1) cg_load<N, W>(y, m->src[1], at, end, m->bytes);
+/* gate is called once by every thread, after the first loads and before the first store; false: nothing is stored. */
+template <int N, int W, class GATE>
+static __device__ __forceinline__ bool cg_move_packs(const struct cg_move *m, uint32_t from, uint32_t end, const GATE &gate)
+{
+    uint32_t at = from + threadIdx.x;
+    uint4 x[N] = {}, y[N] = {}, next[N] = {};
+
+    cg_load<N, W>(x, m->src[0], at, end, m->bytes);
+    if (m->nsrc > 1) cg_load<N, W>(y, m->src[1], at, end, m->bytes);
+    if (!gate()) return false;
+    while (at < end) {
         for (uint32_t k = 2; k <= m->nsrc; k++) {
             if (k < m->nsrc) cg_load<N, W>(next, m->src[k], at, end, m->bytes);
             cg_reduce<N>(m->kind, x, y);
@@ -120,21 +128,26 @@ template <int N, int W> static __device__ __forceinline__ void cg_move_packs(con
             for (int i = 0; i < N; i++) y[i] = next[i];
         }
         for (uint32_t k = 0; k < m->ndst; k++) cg_store<N, W>(x, m->dst[k], at, end, m->bytes);
+        at += N * blockDim.x;
+        cg_load<N, W>(x, m->src[0], at, end, m->bytes);
+        if (m->nsrc > 1) cg_load<N, W>(y, m->src[1], at, end, m->bytes);
     }
+    return true;
 }
 
 /* The whole block. */
-static __device__ __forceinline__ void cg_move_run(const struct cg_move *m)
+template <class GATE> static __device__ __forceinline__ bool cg_move_run(const struct cg_move *m, const GATE &gate)
 {
-    uint32_t packs = m->bytes / 16;
+    uint32_t packs = m->bytes / 16, all = (m->bytes + 15) / 16;
     size_t low = 0;
+    bool ok;
 
     for (uint32_t k = 0; k < m->nsrc; k++) low |= (size_t) m->src[k];
     for (uint32_t k = 0; k < m->ndst; k++) low |= (size_t) m->dst[k];
-    if ((low & 15) == 0) cg_move_packs<4, 16>(m, 0, packs);
-    else if ((low & 3) == 0) cg_move_packs<2, 4>(m, 0, packs);
-    else packs = 0; /* all of it below */
-    if (packs * 16 < m->bytes) cg_move_packs<1, 1>(m, packs, (m->bytes + 15) / 16);
+    if (low & 3) return cg_move_packs<1, 1>(m, 0, all, gate);
+    ok = low & 15 ? cg_move_packs<2, 4>(m, 0, packs, gate) : cg_move_packs<4, 16>(m, 0, packs, gate);
+    if (ok && packs < all) cg_move_packs<1, 1>(m, packs, all, cg_no_gate());
+    return ok;
 }
 
 #endif

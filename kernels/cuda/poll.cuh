@@ -20,6 +20,7 @@ struct cg_poller {
 struct cg_poll_state {
     uint32_t lane, live; /* live: slots taken and not finished */
     uint64_t taken, cancels, entry;
+    uint64_t n;        /* of slot lane */
     uint64_t progress; /* of worker lane */
     uint64_t start_ns, moved_ns, beat;
     bool closed;
@@ -40,6 +41,14 @@ static __device__ void cg_add_relays(struct cg_poller *p, const struct cg_launch
     __syncwarp();
 }
 
+/* Slots whose operation was taken and is not finished. */
+static __device__ uint32_t cg_live_slots(const struct cg_launch *L, uint32_t lane)
+{
+    uint64_t n = cg_entry_n(cg_gpu_load(&L->state->live[lane]));
+
+    return __ballot_sync(CG_ALL, n != 0 && cg_gpu_load(&L->state->finished[lane]) != n);
+}
+
 static __device__ void cg_set_relays(struct cg_poller *p, const struct cg_launch *L, const struct cg_poll_state *s)
 {
     if (s->lane == 0) p->count = 0;
@@ -49,7 +58,8 @@ static __device__ void cg_set_relays(struct cg_poller *p, const struct cg_launch
 
 static __device__ bool cg_may_take(const struct cg_launch *L, const struct cg_poll_state *s)
 {
-    return cg_entry_n(s->entry) == s->taken + 1 && cg_entry_nchan(s->entry) <= L->workers && !s->closed;
+    return cg_entry_n(s->entry) == s->taken + 1 && cg_entry_nchan(s->entry) <= L->workers &&
+           cg_entry_warps(s->entry) * 32 <= blockDim.x && !s->closed;
 }
 
 /* Copy the operation that s->entry names into GPU memory and show it to the workers. */
@@ -74,6 +84,7 @@ static __device__ void cg_take(struct cg_poller *p, const struct cg_launch *L, s
     __syncwarp();
     s->taken++;
     s->live |= 1u << slot;
+    if (lane == slot) s->n = s->taken;
     if (lane == 0) {
         cg_gpu_store32(&L->state->left[slot], cg_entry_nchan(s->entry));
         cg_gpu_store(&L->state->live[slot], s->entry);
@@ -139,14 +150,11 @@ static __device__ void cg_relay_cancels(const struct cg_launch *L, struct cg_pol
     }
 }
 
-/* What the workers have done since the last look. */
+/* What the workers have done since the last look: progress of worker lane, number that slot lane finished last. */
 static __device__ void cg_look_at_workers(struct cg_poller *p, const struct cg_launch *L, struct cg_poll_state *s,
-                                          uint64_t now)
+                                          uint64_t progress, uint64_t finished, uint64_t now)
 {
-    bool mine = (s->live >> s->lane) & 1;
-    uint64_t progress = s->lane < L->workers ? cg_gpu_load(&L->state->progress[s->lane]) : 0;
-    uint32_t left = mine ? cg_gpu_load32(&L->state->left[s->lane]) : 0;
-    uint32_t live = __ballot_sync(CG_ALL, left > 0);
+    uint32_t live = __ballot_sync(CG_ALL, ((s->live >> s->lane) & 1) && finished != s->n);
 
     if (__any_sync(CG_ALL, progress != s->progress || (progress & 1))) s->moved_ns = now;
     s->progress = progress;
@@ -180,8 +188,10 @@ static __device__ void cg_poll_init(struct cg_poller *p, const struct cg_launch 
     s->taken = cg_gpu_load(&L->state->taken);
     s->cancels = cg_gpu_load(&L->state->cancels);
     s->progress = s->lane < L->workers ? cg_gpu_load(&L->state->progress[s->lane]) : 0;
-    s->live = __ballot_sync(CG_ALL, cg_gpu_load32(&L->state->left[s->lane]) > 0);
+    s->n = cg_entry_n(cg_gpu_load(&L->state->live[s->lane]));
+    s->live = cg_live_slots(L, s->lane);
     s->closed = false;
+    s->entry = L->entry;
     cg_set_relays(p, L, s);
 }
 
@@ -189,23 +199,26 @@ static __device__ void cg_poll_init(struct cg_poller *p, const struct cg_launch 
 static __device__ void cg_poll(struct cg_poller *p, const struct cg_launch *L)
 {
     struct cg_poll_state s;
-    uint64_t cancels, now;
+    uint64_t cancels, now, progress, finished;
     bool leave = false;
 
     cg_poll_init(p, L, &s);
+    if (cg_may_take(L, &s)) cg_take(p, L, &s);
     while (!leave) {
+        progress = s.lane < L->workers ? cg_gpu_load(&L->state->progress[s.lane]) : 0; /* in flight beside the round's */
+        finished = cg_gpu_load(&L->state->finished[s.lane]);
         cg_poll_round(p, L, &s, &cancels);
         if (cancels != s.cancels) cg_relay_cancels(L, &s, cancels);
         now = __shfl_sync(CG_ALL, cg_now_ns(), 0);
         s.closed = now - s.start_ns > L->age_ns;
+        cg_look_at_workers(p, L, &s, progress, finished, now);
+        if (s.lane == 0) cg_gpu_store(&L->state->beat, ++s.beat);
         if (cg_may_take(L, &s)) {
             cg_take(p, L, &s);
             s.moved_ns = now;
-            continue;
+        } else {
+            leave = (s.live == 0 || (int64_t) (now - s.moved_ns) > (int64_t) L->spin_ns) && cg_may_leave(L, &s);
         }
-        cg_look_at_workers(p, L, &s, now);
-        if (s.lane == 0) cg_gpu_store(&L->state->beat, ++s.beat);
-        leave = (s.live == 0 || (int64_t) (now - s.moved_ns) > (int64_t) L->spin_ns) && cg_may_leave(L, &s);
     }
     __syncwarp();
     if (s.lane == 0) {

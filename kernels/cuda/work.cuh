@@ -8,6 +8,7 @@
 
 #define CG_ALL 0xffffffffu
 #define CG_CACHED 2
+#define CG_STREAK 8 /* steps between looks at the news */
 #define CG_SILENCE_NS 20000000u /* a worker that does not see its poller alive for so long leaves */
 
 struct cg_worker {
@@ -15,11 +16,12 @@ struct cg_worker {
     uint64_t cached[CG_CACHED];
     uint64_t taken, orders; /* seen so far */
     /* operations not finished in this channel, in posting order */
-    uint32_t count, first, current, oldest, leaving, run;
+    uint32_t count, first, current, oldest, leaving, run, bad;
     uint64_t n[CG_POSTS], chain[CG_POSTS], entry[CG_POSTS];
     struct cg_pos pos[CG_POSTS]; /* by slot */
     struct cg_move move;
     struct cg_act act;
+    const struct cg_op *op; /* of current */
     alignas(16) struct cg_slot_hdr hdr[CG_MAX_LINKS];
     struct cg_fault fault;
     uint64_t progress, beat, heard_ns;
@@ -53,17 +55,21 @@ static __device__ void cg_remove(struct cg_worker *w, uint32_t i, uint32_t lane)
     __syncwarp();
 }
 
-/* The channel is through with entry i, in whatever way. The last channel tells the host. */
+/* The channel is through with entry i, in whatever way. The last channel tells the host. What the block wrote is behind
+ * the fence of its last cg_publish (or of cg_fail). finished carries a number, so nothing orders it. */
 static __device__ void cg_finish(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t i, uint32_t lane)
 {
     if (lane == 0) {
-        uint32_t slot = cg_slot_at(w, i);
+        uint32_t slot = cg_slot_at(w, i), several = cg_entry_nchan(w->entry[i]) > 1;
         struct cg_saved *saved = &L->state->saved[slot][chan];
 
         saved->n = w->n[i];
         saved->pos.done = 1;
-        cg_fence_gpu();
-        if (atomicSub(&L->state->left[slot], 1u) == 1) cg_store_release(&L->ctl->done[slot], w->n[i]);
+        if (!several || atomicSub(&L->state->left[slot], 1u) == 1) {
+            if (several) cg_fence_sys(); /* behind the other channels */
+            cg_store_relaxed(&L->ctl->done[slot], w->n[i]);
+            cg_gpu_store(&L->state->finished[slot], w->n[i]);
+        }
         cg_count_progress(w, L, chan, 2);
     }
     cg_remove(w, i, lane);
@@ -85,21 +91,44 @@ static __device__ void cg_fail(struct cg_worker *w, const struct cg_launch *L, u
     cg_finish(w, L, chan, i, lane);
 }
 
-static __device__ void cg_load_pos(struct cg_pos *pos, const struct cg_saved *saved, uint64_t n)
+static __device__ void cg_load_pos(struct cg_pos *pos, const struct cg_saved *saved, bool kept)
 {
     const uint64_t *from = (const uint64_t *) &saved->pos;
     uint64_t *to = (uint64_t *) pos;
-    bool kept = saved->n == n;
 
     for (uint32_t i = 0; i < sizeof *pos / 8; i++) to[i] = kept ? from[i] : 0;
 }
 
-/* New operations: those between what was seen and taken that have this channel and are not finished in it. */
-static __device__ void cg_merge(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane, uint64_t taken)
+/* What a lane reads of slot lane when there is news, all loads in flight at once. */
+struct cg_glance {
+    uint64_t entry, cancel, chain, saved_n, leave;
+    bool saved_done;
+};
+
+static __device__ struct cg_glance cg_look(const struct cg_launch *L, uint32_t chan, uint32_t lane)
 {
-    uint64_t e = cg_gpu_load(&L->state->live[lane]), n = cg_entry_n(e);
     const struct cg_saved *saved = &L->state->saved[lane][chan];
-    bool mine = cg_entry_nchan(e) > chan && n > w->taken && n <= taken && !(saved->n == n && saved->pos.done);
+    struct cg_glance g;
+    uint64_t pos;
+
+    g.entry = cg_gpu_load(&L->state->live[lane]);
+    g.cancel = cg_gpu_load(&L->state->cancel[lane]);
+    g.chain = cg_gpu_load(&L->state->post[lane].chain);
+    g.saved_n = cg_gpu_load(&saved->n);
+    pos = cg_gpu_load((const uint64_t *) &saved->pos);
+    g.leave = cg_gpu_load(&L->state->leave);
+    g.saved_done = pos >> 48 != 0;
+    return g;
+}
+CG_STATIC_ASSERT(offsetof(struct cg_pos, done) == 6, "done is in the upper bits of the first word");
+
+/* New operations: those between what was seen and taken that have this channel and are not finished in it. */
+static __device__ void cg_merge(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane,
+                                const struct cg_glance *g, uint64_t taken)
+{
+    uint64_t n = cg_entry_n(g->entry);
+    bool kept = g->saved_n == n;
+    bool mine = cg_entry_nchan(g->entry) > chan && n > w->taken && n <= taken && !(kept && g->saved_done);
     uint32_t mask = __ballot_sync(CG_ALL, mine), at = w->count;
 
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -107,9 +136,9 @@ static __device__ void cg_merge(struct cg_worker *w, const struct cg_launch *L, 
     }
     if (mine) {
         w->n[at] = n;
-        w->entry[at] = e;
-        w->chain[at] = L->state->post[lane].chain;
-        cg_load_pos(&w->pos[lane], saved, n);
+        w->entry[at] = g->entry;
+        w->chain[at] = g->chain;
+        cg_load_pos(&w->pos[lane], &L->state->saved[lane][chan], kept);
     }
     __syncwarp();
     if (lane == 0) {
@@ -119,17 +148,16 @@ static __device__ void cg_merge(struct cg_worker *w, const struct cg_launch *L, 
     __syncwarp();
 }
 
-/* Drop what was cancelled. */
-static __device__ void cg_follow_orders(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
+static __device__ void cg_drop_cancelled(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane,
+                                         const struct cg_glance *g)
 {
-    bool drop = lane < w->count && cg_gpu_load(&L->state->cancel[cg_slot_at(w, lane)]) == w->n[lane];
-    uint32_t mask = __ballot_sync(CG_ALL, drop);
+    bool here = lane < w->count;
+    uint64_t cancel = __shfl_sync(CG_ALL, g->cancel, here ? cg_slot_at(w, lane) : 0);
+    uint32_t mask = __ballot_sync(CG_ALL, here && cancel == w->n[lane]);
 
-    for (int i = 31; i >= 0; i--) {
+    for (int i = 31; mask && i >= 0; i--) {
         if ((mask >> i) & 1) cg_finish(w, L, chan, i, lane);
     }
-    if (lane == 0) w->leaving = cg_gpu_load(&L->state->leave) == L->id;
-    __syncwarp();
 }
 
 static __device__ void cg_listen(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
@@ -139,10 +167,15 @@ static __device__ void cg_listen(struct cg_worker *w, const struct cg_launch *L,
     news.x = __shfl_sync(CG_ALL, news.x, 0);
     news.y = __shfl_sync(CG_ALL, news.y, 0);
     if (news.x == w->taken && news.y == w->orders) return;
+    struct cg_glance g = cg_look(L, chan, lane);
     __syncwarp();
-    if (news.x != w->taken) cg_merge(w, L, chan, lane, news.x);
-    if (lane == 0) w->orders = news.y;
-    cg_follow_orders(w, L, chan, lane);
+    if (lane == 0) {
+        w->orders = news.y;
+        w->leaving = g.leave == L->id;
+    }
+    if (news.x != w->taken) cg_merge(w, L, chan, lane, &g, news.x);
+    cg_drop_cancelled(w, L, chan, lane, &g);
+    __syncwarp();
 }
 
 /* Operations of one communicator run in order in each channel. */
@@ -171,15 +204,14 @@ static __device__ const struct cg_op *cg_descriptor(struct cg_worker *w, const s
 }
 
 /* Headers of all slots that the step reads, in one round of loads, then each lane checks one. */
-static __device__ int cg_check_headers(struct cg_worker *w, const struct cg_op *op, uint32_t chan, const struct cg_pos *pos,
-                                       uint32_t lane)
+static __device__ bool cg_headers_match(struct cg_worker *w, const struct cg_op *op, uint32_t chan,
+                                        const struct cg_pos *pos, uint32_t lane)
 {
     const uint32_t parts = 3; /* of 16 bytes: the rest is padding */
     const struct cg_step *s = &w->act.step;
     uint32_t all = cg_step_all(s->opcode), l0 = all ? 0 : s->rlink, nl = all ? op->nlinks : 1, bad;
     uint64_t seq;
 
-    if (!cg_step_recvs(s->opcode)) return CG_OK;
     for (uint32_t k = lane; k < nl * parts; k += 32) {
         const char *h = (const char *) cg_in_slot(op, pos, chan, l0 + k / parts);
         ((uint4 *) &w->hdr[k / parts])[k % parts] = cg_ld16(h + 16 * (k % parts));
@@ -187,10 +219,15 @@ static __device__ int cg_check_headers(struct cg_worker *w, const struct cg_op *
     __syncwarp();
     seq = lane < nl ? cg_op_links(op)[l0 + lane].recv_base[chan] + pos->rcvd[l0 + lane] : 0;
     bad = __ballot_sync(CG_ALL, lane < nl && cg_check_slot(op, &w->hdr[lane], seq, w->act.bytes, l0 + lane, &w->fault));
-    if (!bad) return CG_OK;
+    if (!bad) return true;
     if (lane == __ffs(bad) - 1) cg_check_slot(op, &w->hdr[lane], seq, w->act.bytes, l0 + lane, &w->fault);
     __syncwarp();
-    return CG_ERR_MISMATCH;
+    return false;
+}
+
+static __device__ __forceinline__ const struct cg_post *cg_post_of(const struct cg_op *op)
+{
+    return (const struct cg_post *) ((const char *) op - offsetof(struct cg_post, op));
 }
 
 /* Sources and destinations of the step. */
@@ -199,7 +236,7 @@ static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op,
 {
     const struct cg_act *a = &w->act;
     struct cg_move *m = &w->move;
-    const struct cg_post *post = (const struct cg_post *) ((const char *) op - offsetof(struct cg_post, op));
+    const struct cg_post *post = cg_post_of(op);
 
     if (a->step.opcode == CG_STEP_REDUCE_ALL) {
         if (lane < op->nlinks) m->src[lane + (lane >= op->self_pos)] = cg_slot_payload(cg_in_slot(op, pos, chan, lane));
@@ -236,13 +273,10 @@ static __device__ int cg_try(struct cg_worker *w, const struct cg_launch *L, uin
     __syncwarp();
     if (rc == CG_DONE) cg_finish(w, L, chan, i, lane);
     if (rc != CG_RUN_STEP) return rc;
-    if (cg_check_headers(w, op, chan, pos, lane) != CG_OK) {
-        cg_fail(w, L, chan, i, lane);
-        return CG_DONE;
-    }
     cg_plan_move(w, op, chan, pos, lane);
     if (lane == 0) {
         w->current = i;
+        w->op = op;
         cg_count_progress(w, L, chan, 1); /* odd: moving */
     }
     return CG_RUN_STEP;
@@ -272,14 +306,25 @@ static __device__ bool cg_poller_silent(struct cg_worker *w, const struct cg_lau
     return now - w->heard_ns > CG_SILENCE_NS;
 }
 
-/* Until there is a step to run (true) or the worker has to leave. */
-static __device__ bool cg_choose(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane)
+/* Until there is a step to run (true) or the worker has to leave. News is looked at when nothing runs, and now and then
+ * so that no operation keeps the others from starting. */
+static __device__ bool cg_choose(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t lane,
+                                 uint32_t steps)
 {
+    uint32_t idle = 0;
+
+    if (w->bad) {
+        __syncwarp();
+        cg_fail(w, L, chan, w->current, lane);
+        if (lane == 0) w->bad = 0;
+        __syncwarp();
+    }
+    if (steps % CG_STREAK && cg_sweep(w, L, chan, lane)) return true;
     for (;;) {
         cg_listen(w, L, chan, lane);
         if (cg_sweep(w, L, chan, lane)) return true;
         if (w->leaving) return false;
-        if (__shfl_sync(CG_ALL, lane == 0 && cg_poller_silent(w, L), 0)) return false;
+        if (++idle % 32 == 0 && __shfl_sync(CG_ALL, lane == 0 && cg_poller_silent(w, L), 0)) return false;
         __syncwarp();
     }
 }
@@ -299,35 +344,49 @@ static __device__ void cg_work_init(struct cg_worker *w, const struct cg_launch 
 {
     w->taken = w->progress = w->beat = 0;
     w->orders = ~0ull; /* look at them first */
-    w->count = w->first = w->oldest = w->leaving = 0;
+    w->count = w->first = w->oldest = w->leaving = w->bad = 0;
     for (uint32_t k = 0; k < CG_CACHED; k++) w->cached[k] = 0;
     w->progress = cg_gpu_load(&L->state->progress[chan]) & ~1ull;
     w->heard_ns = cg_now_ns();
 }
 
+/* Between the first loads and the first store of a move: the slots must be the messages that the step expects. */
+struct cg_gate {
+    struct cg_worker *w;
+    uint32_t chan;
+
+    __device__ __forceinline__ bool operator()() const
+    {
+        if (!cg_step_recvs(w->act.step.opcode)) return true;
+        if (threadIdx.x < 32) {
+            bool good = cg_headers_match(w, w->op, chan, &w->pos[cg_slot_at(w, w->current)], threadIdx.x);
+            if (threadIdx.x == 0) w->bad = !good;
+        }
+        __syncthreads();
+        return !w->bad;
+    }
+};
+
 /* The whole block. */
 static __device__ void cg_work(struct cg_worker *w, const struct cg_launch *L, uint32_t chan)
 {
-    uint32_t lane = threadIdx.x;
+    uint32_t lane = threadIdx.x, steps = 0;
 
     if (threadIdx.x == 0) cg_work_init(w, L, chan);
     __syncthreads();
     for (;;) {
         if (threadIdx.x < 32) {
-            bool run = cg_choose(w, L, chan, lane);
+            bool run = cg_choose(w, L, chan, lane, steps++);
             if (lane == 0) w->run = run;
         }
         __syncthreads();
         if (!w->run) break;
-        cg_move_run(&w->move);
+        bool moved = cg_move_run(&w->move, cg_gate{w, chan});
         __syncthreads();
         if (threadIdx.x == 0) {
-            uint32_t i = w->current;
-            const struct cg_post *post = (const struct cg_post *) w->cache[w->cached[0] == w->n[i] ? 0 : 1];
-
-            cg_publish(&post->op, chan, &w->pos[cg_slot_at(w, i)], &w->act);
+            if (moved) cg_publish(w->op, chan, &w->pos[cg_slot_at(w, w->current)], &w->act);
             cg_count_progress(w, L, chan, 1);
-            w->first = i + 1;
+            w->first = w->current + 1;
         }
     }
     if (threadIdx.x < 32) cg_save(w, L, chan, lane);

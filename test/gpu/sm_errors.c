@@ -8,7 +8,8 @@
 #include "core/status.h"
 #include "test/gpu/sm_world.h"
 
-#define COUNT 40000
+#define COUNT 4000000
+#define MIDDLE 40000
 #define SLOTS 32
 #define CUDA(call) SM_CHECK((call) == cudaSuccess, "CUDA failed")
 
@@ -48,7 +49,7 @@ static void check_sum(uint64_t count)
     for (int r = 0; r < 2; r++) {
         CUDA(cudaMemcpy(x, dst[r], count * sizeof(int), cudaMemcpyDefault));
         for (int i = 0; i < (int) count; i++) SM_CHECK(x[i] == 2 * i, "rank %d, element %d: %d", r, i, x[i]);
-        CUDA(cudaMemset(dst[r], 0, COUNT * sizeof(int)));
+        CUDA(cudaMemset(dst[r], 0, count * sizeof(int)));
     }
     CUDA(cudaDeviceSynchronize());
     free(x);
@@ -75,7 +76,7 @@ static void mismatch(const struct cg_params *params, const struct sm_call *a, co
     struct sm_world w;
 
     sm_open(&w, params, 2, 2, 3, 0);
-    good_call(&w, 0, COUNT);
+    good_call(&w, 0, MIDDLE);
     for (int r = 0; r < 2; r++) sm_start(&w, &job[r], 0, r, call[r], src[r], dst[r]);
     sm_wait(&w, jobs, 2);
     for (int r = 0; r < 2; r++) {
@@ -86,14 +87,14 @@ static void mismatch(const struct cg_params *params, const struct sm_call *a, co
         SM_CHECK(f->want_redop == call[r]->redop && f->got_redop == call[!r]->redop, "rank %d", r);
         SM_CHECK(f->want_opno == 2 && f->got_opno == 2 && f->link == 0, "rank %d", r);
     }
-    good_call(&w, 1, COUNT);
+    good_call(&w, 1, MIDDLE);
     sm_close(&w);
 }
 
 /* Operations that nobody answers are given up, before, while and after kernels know them; their slots come back. */
 static void give_up(struct sm_world *w)
 {
-    struct sm_call call = sum_of(COUNT);
+    struct sm_call call = sum_of(MIDDLE);
 
     for (int round = 0; round < 200; round++) {
         struct sm_job job, *jobs[] = {&job};
@@ -104,7 +105,7 @@ static void give_up(struct sm_world *w)
         SM_CHECK(job.status == CG_AGAIN, "cannot end");
         sm_drop(w, &job);
         memset(w->end[1], 0, sizeof w->end[1]); /* nobody will read what it sent */
-        if (round % 20 == 0) good_call(w, 0, COUNT);
+        if (round % 20 == 0) good_call(w, 0, MIDDLE);
     }
     CUDA(cudaMemset(dst[0], 0, COUNT * sizeof(int)));
     SM_CHECK(cg_gpu_busy(w->gpu[0]) == 0, "busy");
@@ -126,9 +127,9 @@ static void all_slots(struct sm_world *w)
     check_sum(7);
 }
 
-static void many(struct sm_world *w, const char *what, int n)
+static void many(struct sm_world *w, const char *what, uint64_t count, int n)
 {
-    struct sm_call call = sum_of(2);
+    struct sm_call call = sum_of(count);
     struct sm_job job[2], *jobs[] = {&job[0], &job[1]};
     struct cg_gpu_counters c, d;
     uint64_t at;
@@ -142,15 +143,22 @@ static void many(struct sm_world *w, const char *what, int n)
     }
     at = sm_now_ns() - at;
     cg_gpu_get_counters(w->gpu[0], &d);
-    check_sum(2);
-    printf("  %d operations of 8 bytes, %s: %.2f us each, %.2f launches each\n", n, what, (double) at / 1e3 / n,
+    check_sum(count);
+    printf("  %d operations of %llu bytes, %s: %.2f us each, %.2f GB/s, %.2f launches each\n", n,
+           (unsigned long long) count * 4, what, (double) at / 1e3 / n, (double) count * 4 * n / (double) at,
            (double) (d.launches - c.launches) / n);
+}
+
+static void many_sizes(struct sm_world *w, const char *what, int n)
+{
+    many(w, what, 2, n);
+    for (uint64_t count = 2048; count <= COUNT; count *= 8) many(w, what, count, 1 + (int) (20000000 / count / 50));
 }
 
 int main(int argc, char **argv)
 {
     int n = argc > 1 ? atoi(argv[1]) : 100000;
-    struct sm_call small = sum_of(100), big = sum_of(COUNT), other = sum_of(100), less = sum_of(COUNT - 1);
+    struct sm_call small = sum_of(100), big = sum_of(MIDDLE), other = sum_of(100), less = sum_of(MIDDLE - 1);
     struct cg_params params;
     struct sm_world w;
 
@@ -166,12 +174,15 @@ int main(int argc, char **argv)
     sm_close(&w);
     sm_open(&w, &params, 2, 1, 3, 0);
     all_slots(&w);
-    many(&w, "both on the GPU", n);
+    sm_close(&w);
+    params.channel_bytes = 65536;
+    sm_open(&w, &params, 2, 1, 3, 0);
+    many_sizes(&w, "both on the GPU", n);
     sm_close(&w);
     release(0);
     allocate(1);
     sm_open(&w, &params, 2, 1, 1, 0);
-    many(&w, "one on the GPU, one on the host", n);
+    many_sizes(&w, "one on the GPU, one on the host", n);
     sm_close(&w);
     release(1);
     return 0;
