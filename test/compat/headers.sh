@@ -24,6 +24,7 @@ private_apt() { # TOOL ARGUMENT...
     shift
     "$tool" -q -o Dir::State="$cache/apt" -o Dir::State::status="$cache/apt/status" -o Dir::Cache="$cache/apt/cache" \
         -o Dir::Etc::sourcelist="$cache/apt/sources.list" -o Dir::Etc::sourceparts=- -o Acquire::Languages=none \
+        -o Acquire::Check-Valid-Until=false \
         -o Acquire::http::Timeout=20 -o Acquire::Retries=1 -o APT::Sandbox::User=root "$@"
 }
 

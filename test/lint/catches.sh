@@ -57,7 +57,9 @@ int opal_progress(void); int mca_coll_gpu_f(void) { return puts("") + opal_progr
 breaks_symbol driver '' 'int cuInit(int); int mca_coll_gpu_f(void) { return cuInit(0); }' 'needs symbol cuInit'
 breaks_symbol own '' 'int cg_missing(void); int mca_coll_gpu_f(void) { return cg_missing(); }' 'needs symbol cg_missing'
 breaks_symbol export '' 'int cg_visible;' 'exports cg_visible'
-breaks_symbol library '-Wl,--no-as-needed -lstdc++' '' 'needs library libstdc++'
+printf 'int foreign;\n' >"$tmp/foreign.c"
+${CC:-cc} -shared -fPIC "$tmp/foreign.c" -o "$tmp/libforeign.so" || failed=1
+breaks_symbol library "-L$tmp -Wl,--no-as-needed -lforeign" '' 'needs library libforeign.so'
 breaks_symbol nameless '-Dmca_coll_gpu_component=mca_coll_gpu_x' '' 'does not export mca_coll_gpu_component'
 check "no component" 1 'does not exist' symbols.sh "$tmp/none.so"
 
