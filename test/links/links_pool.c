@@ -11,7 +11,7 @@
 
 
 /* AddressSanitizer keeps freed memory; that is not ours to count. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "quarantine_size_mb=1"; }
 
 static struct cg_links_counters counters(const struct side *s)
