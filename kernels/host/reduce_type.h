@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Included by reduce.c once per type, with TYPE its name and CG_FOR_INT(x) empty for floating point: a reduction function
- * for each operation, and the table of them. No include guard by intent.
+ * Included by reduce.c once per type, with TYPE its name and CG_FOR_INT(x) empty for floating point: a reduction
+ * function for each operation, and the table of them. No include guard by intent.
  * Element i of dst depends on element i of a and b only, so dst may be a or b: no dependency between iterations. */
 #define T CG_GLUE(elem_, TYPE)
 #define U CG_GLUE(unsigned_, TYPE)
