@@ -17,7 +17,8 @@ static size_t whole_pages(size_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
-static int complain(struct cg_arena *a, int status, const char *what, size_t bytes, const char *cause, const char *remedy)
+static int complain(struct cg_arena *a, int status, const char *what, size_t bytes, const char *cause,
+                    const char *remedy)
 {
     int level = a->told == remedy ? 3 : 0;
 
@@ -86,7 +87,8 @@ static int chunk_add(struct cg_arena *a, size_t bytes)
     if (rc != CG_OK) return rc;
     c.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c.fd, 0);
     if (c.base == MAP_FAILED) {
-        rc = complain(a, CG_ERR_SHM, "mapping", bytes, strerror(errno), "raise ulimit -v or lower coll_gpu_arena_bytes");
+        rc = complain(a, CG_ERR_SHM, "mapping", bytes, strerror(errno),
+                      "raise ulimit -v or lower coll_gpu_arena_bytes");
         close(c.fd);
         return rc;
     }

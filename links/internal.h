@@ -112,9 +112,10 @@ int cg_pool_fits(const struct cg_pool_link *l, int medium, const struct cg_geome
 struct cg_pool_link *cg_pool_free(const struct cg_peer *peer, int medium, const struct cg_geometry *g);
 int cg_pool_make(struct cg_links *links, struct cg_peer *peer, uint32_t index, int medium, struct cg_geometry g,
                  struct cg_pool_link **link);
-/* The higher name's side of an offered link, made if it is new. Offers of several communicators may overtake each other,
- * so indices may have gaps. */
-int cg_pool_offered(struct cg_links *links, struct cg_peer *peer, const struct cg_link_msg *m, struct cg_pool_link **link);
+/* The higher name's side of an offered link, made if it is new. Offers of several communicators may overtake each
+ * other, so indices may have gaps. */
+int cg_pool_offered(struct cg_links *links, struct cg_peer *peer, const struct cg_link_msg *m,
+                    struct cg_pool_link **link);
 void cg_pool_abandon(struct cg_links *links, struct cg_pool_link *l);
 
 /* peers.c */

@@ -189,11 +189,17 @@ int cg_link_ready(struct cg_links *links, struct cg_link_end *end)
 
 void cg_link_abandon(struct cg_links *links, struct cg_link_end *end) { cg_pool_abandon(links, of(end)); }
 
+/* Can the peer be told that the tenant is gone? */
+static int established(struct cg_links *links, struct cg_pool_link *l)
+{
+    return l->state == CG_LINK_RENTED || (l->state == CG_LINK_JOINING && cg_medium_of(l)->ready(links, l) == CG_OK);
+}
+
 void cg_link_release(struct cg_links *links, struct cg_link_end *end, uint64_t ops)
 {
     struct cg_pool_link *l = of(end);
 
-    if (l->state != CG_LINK_RENTED && (l->state != CG_LINK_JOINING || cg_media[end->medium]->ready(links, l) != CG_OK)) {
+    if (!established(links, l)) {
         cg_link_abandon(links, end);
         return;
     }

@@ -40,8 +40,8 @@ struct cg_link_end {
     char *recv_slots, *send_slots;
     struct cg_announce *announce_in;      /* the peer's announcements: read here */
     struct cg_announce *announce_out;     /* mine, in the peer's memory; NULL for net (headers carry them) */
-    void *note_in, *note_out;             /* CG_NOTE_BYTES for the tenant: the peer's here, mine there; NULL for net. Not
-                                           * cleaned between tenants */
+    void *note_in, *note_out;             /* CG_NOTE_BYTES for the tenant: the peer's here, mine there; NULL for net.
+                                           * Not cleaned between tenants */
     struct cg_proxy_link *proxy;          /* NULL for shm */
     uint64_t send_next[CG_MAX_CHAN], recv_next[CG_MAX_CHAN]; /* next sequence numbers, kept by the tenant */
     uint64_t op_base;                     /* the link's operation number = op_base + the communicator's */
@@ -85,17 +85,17 @@ struct cg_peer_info {
     int remote; /* on another host */
 };
 
-/* status of the message is an error if this side cannot (its reason is logged once); it is sent all the same. Then the
- * function returns the same error and *link is NULL: nothing to abandon here. After an error of take or ready the caller
- * abandons. A message is believed only as far as it agrees with itself and with former ones. */
+/* status of the message is an error if this side cannot (its reason is logged once); it is sent all the same. Then
+ * the function returns the same error and *link is NULL: nothing to abandon here. After an error of take or ready the
+ * caller abandons. A message is believed only as far as it agrees with itself and with former ones. */
 int cg_link_offer(struct cg_links *links, const struct cg_peer_info *peer, int medium, struct cg_geometry geometry,
                   struct cg_link_end **link, struct cg_link_msg *msg);
 int cg_link_answer(struct cg_links *links, const struct cg_peer_info *peer, const struct cg_link_msg *offer,
                    struct cg_link_end **link, struct cg_link_msg *msg);
 int cg_link_take(struct cg_links *links, struct cg_link_end *link, const struct cg_link_msg *answer);
 /* CG_AGAIN while descriptors are on their way (or the former tenant's "closed"), CG_OK, or an error: at once if a
- * descriptor cannot be had, after timeout_ms if the peer's socket refuses. A peer that computes is waited for. Drives the
- * socket. Both sides' ready come to an end even if the other's was an error: then exchange the results. */
+ * descriptor cannot be had, after timeout_ms if the peer's socket refuses. A peer that computes is waited for. Both
+ * sides' ready come to an end even if the other's was an error: then exchange the results. Drives the socket. */
 int cg_link_ready(struct cg_links *links, struct cg_link_end *link);
 /* Set-up failed on either side: never use it again (its memory is kept for later links of the same geometry). */
 void cg_link_abandon(struct cg_links *links, struct cg_link_end *link);

@@ -119,7 +119,8 @@ int cg_pool_make(struct cg_links *links, struct cg_peer *peer, uint32_t index, i
     return CG_OK;
 }
 
-int cg_pool_offered(struct cg_links *links, struct cg_peer *peer, const struct cg_link_msg *m, struct cg_pool_link **link)
+int cg_pool_offered(struct cg_links *links, struct cg_peer *peer, const struct cg_link_msg *m,
+                    struct cg_pool_link **link)
 {
     struct cg_pool_link *l = m->index < peer->nlinks ? peer->link[m->index] : NULL;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goes wrong under way: peers that do not listen or listen late, strangers, lost descriptors, a failing network. */
+ * What goes wrong under way: peers that listen late or never, strangers, lost descriptors, a failing network. */
 #define _GNU_SOURCE
 #include "links/arena.h"
 #include "links/fdpass.h"
