@@ -192,10 +192,28 @@ static void which_operand(void **state)
     }
 }
 
+/* Sums and products have one NaN, whatever the operands' signs and payloads. */
+static void one_nan(void **state)
+{
+    static const uint32_t nans[] = {0x7fc00001, 0xffc00000, 0xffffffff}, one = 0x3f800000, want = 0x7fc00000;
+    uint32_t got;
+
+    (void) state;
+    for (size_t i = 0; i < 3; i++) {
+        cg_reduce_host(CG_TYPE_F32, CG_REDOP_SUM)(&got, &nans[i], &one, 1);
+        assert_int_equal(got, want);
+        cg_reduce_host(CG_TYPE_F32, CG_REDOP_PROD)(&got, &one, &nans[i], 1);
+        assert_int_equal(got, want);
+        cg_reduce_host(CG_TYPE_F32, CG_REDOP_SUM)(&got, &nans[i], &nans[2 - i], 1);
+        assert_int_equal(got, want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_pair), cmocka_unit_test(out_of_table),
-                                       cmocka_unit_test(names), cmocka_unit_test(which_operand)};
+                                       cmocka_unit_test(names), cmocka_unit_test(which_operand),
+                                       cmocka_unit_test(one_nan)};
 
     srand(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
