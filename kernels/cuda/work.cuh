@@ -220,6 +220,7 @@ static __device__ bool cg_headers_match(struct cg_worker *w, const struct cg_op 
     seq = lane < nl ? cg_op_links(op)[l0 + lane].recv_base[chan] + pos->rcvd[l0 + lane] : 0;
     bad = __ballot_sync(CG_ALL, lane < nl && cg_check_slot(op, &w->hdr[lane], seq, w->act.bytes, l0 + lane, &w->fault));
     if (!bad) return true;
+    __syncwarp(); /* several lanes may have written the fault: the first one's stays */
     if (lane == __ffs(bad) - 1) cg_check_slot(op, &w->hdr[lane], seq, w->act.bytes, l0 + lane, &w->fault);
     __syncwarp();
     return false;
@@ -313,6 +314,7 @@ static __device__ bool cg_choose(struct cg_worker *w, const struct cg_launch *L,
 {
     uint32_t idle = 0;
 
+    __syncwarp(); /* behind what lane 0 did after the move */
     if (w->bad) {
         __syncwarp();
         cg_fail(w, L, chan, w->current, lane);
