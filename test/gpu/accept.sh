@@ -102,6 +102,6 @@ osu_all() { # ranks arguments of mpirun...
     for test in osu_allreduce osu_iallreduce; do
         try_osu "$test to 1 MiB" 57 90 "$ranks" "$@" "$osu/$test" -d cuda -c -T all -m 4:1048576 -i 20 -x 2 -u 1
         try_osu "$test to 256 MiB" 24 120 "$ranks" "$@" "$osu/$test" -d cuda -c -T all -m 2097152:268435456 \
-            -M 4294967296 -i 2 -x 1 -u 1
+            -M 4294967296 -i 1 -x 1 -u 1
     done
 }

@@ -2,12 +2,18 @@
 # A rank is killed in the middle: the job ends within seconds, and nothing stays behind.
 . "$(dirname "$0")/../accept.sh"
 need_gpus 1
-shm_files() { ls -A /dev/shm | sort; }
+# Files in /dev/shm that no process has mapped, beyond those that were there before.
+shm_left() {
+    find /dev/shm -mindepth 1 -newer "$mark" | while read -r file; do
+        grep -q -s -F "$file" /proc/[0-9]*/maps || printf '%s ' "$file"
+    done
+}
+mark=$(mktemp)
 victims() { pgrep -x mpi_victim; }
 one() { # label arguments of mpirun...
     label=$1
     shift
-    before=$(shm_files)
+    touch "$mark"
     start=$(date +%s)
     mpi 60 2 "$@" "$programs/mpi_victim"
     case $status in
@@ -20,10 +26,12 @@ one() { # label arguments of mpirun...
     if victims; then failed="$failed$label: a process is left; "; fi
     left=$(nvidia-smi --query-compute-apps=pid,name --format=csv,noheader | grep mpi_victim)
     if [ -n "$left" ]; then failed="$failed$label: left on the GPU: $left; "; fi
-    if [ "$(shm_files)" != "$before" ]; then failed="$failed$label: /dev/shm has $(shm_files | tr '\n' ' '); "; fi
+    files=$(shm_left)
+    if [ -n "$files" ]; then failed="$failed$label: left behind: $files; "; fi
     detail="$detail$label: ended after $took s; "
 }
 one shm
 one net --mca coll_gpu_virtual_nodes 2
 try 'the GPU afterwards' 60 2 "$build/coll_gpu_perf" -m device -b 8 -e 1M -f 64 -n 5 -c 1
+rm -f "$mark"
 finish
