@@ -17,9 +17,10 @@ int cg_log_level(void);
 /* printf-like; at most 1,023 characters a line. Thread-safe if the sink is. */
 void cg_log(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-#define CG_LOG(level, ...)                                       \
-    do {                                                         \
-        if ((level) <= cg_log_level()) cg_log((level), __VA_ARGS__); \
+#define CG_LOG(level, ...)                                      \
+    do {                                                        \
+        int cg_level = (level);                                 \
+        if (cg_level <= cg_log_level()) cg_log(cg_level, __VA_ARGS__); \
     } while (0)
 
 #ifdef __cplusplus

@@ -219,15 +219,17 @@ static int talk_answer(struct cg_group *g, struct boot_talk *t, uint32_t rank)
 {
     int rc = msg_test(g, &t->send);
 
-    (void) rank;
-    if (CG_OK == rc) t->state = TALK_READY;
-    return rc;
+    if (CG_OK != rc) return rc;
+    t->state = TALK_READY;
+    return msg_recv(g, rank, &t->vin, sizeof(t->vin), &t->recv);
 }
 
 static int talk_ready(struct cg_group *g, struct boot_talk *t, uint32_t rank)
 {
-    int rc;
+    int rc = msg_test(g, &t->recv);
 
+    if (rc < 0) return rc;
+    if (CG_OK == rc && t->vin.status < 0) t->status = t->vin.status; /* what this side waits for may never come */
     if (t->status >= 0) {
         cg_proc_lock(g->proc);
         t->status = cg_link_ready(g->proc->links, t->link);
@@ -237,8 +239,7 @@ static int talk_ready(struct cg_group *g, struct boot_talk *t, uint32_t rank)
     t->vout.magic = BOOT_MAGIC;
     t->vout.status = t->status;
     t->state = TALK_VERDICT;
-    rc = msg_send(g, rank, &t->vout, sizeof(t->vout), &t->send);
-    return CG_OK == rc ? msg_recv(g, rank, &t->vin, sizeof(t->vin), &t->recv) : rc;
+    return msg_send(g, rank, &t->vout, sizeof(t->vout), &t->send);
 }
 
 static int talk_verdict(struct cg_group *g, struct boot_talk *t, uint32_t rank)

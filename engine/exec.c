@@ -131,7 +131,7 @@ uint32_t cg_exec_channels(const struct cg_req *req)
     const struct cg_op *op = (const struct cg_op *) req->op;
     uint32_t mask = 0;
 
-    for (uint32_t c = 0; c < op->nchan; c++) mask |= (uint32_t) !req->pos[c].done << c;
+    for (uint32_t c = 0; c < op->nchan && c < CG_MAX_CHAN; c++) mask |= (uint32_t) !req->pos[c].done << c;
     return mask;
 }
 
