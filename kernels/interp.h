@@ -34,7 +34,8 @@ struct cg_act {
     struct cg_slot_hdr *in, *out; /* NULL if none, or an ALL step: use cg_all_in and cg_all_out */
 };
 
-CG_HD uint32_t cg_chunk_elems(const struct cg_range *r, uint32_t nchunks, uint32_t iter, uint32_t chunk, uint64_t *first)
+CG_HD uint32_t cg_chunk_elems(const struct cg_range *r, uint32_t nchunks, uint32_t iter, uint32_t chunk,
+                              uint64_t *first)
 {
     uint64_t at = r->begin + ((uint64_t) iter * nchunks + chunk) * r->chunk;
     *first = at;
@@ -119,8 +120,8 @@ CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, s
 }
 
 /* Is this slot the message that the step expects? Fills *fault and returns CG_ERR_MISMATCH if not. */
-CG_HD int cg_check_slot(const struct cg_op *op, const struct cg_slot_hdr *h, uint64_t seq, uint32_t bytes, uint32_t link,
-                        struct cg_fault *fault)
+CG_HD int cg_check_slot(const struct cg_op *op, const struct cg_slot_hdr *h, uint64_t seq, uint32_t bytes,
+                        uint32_t link, struct cg_fault *fault)
 {
     if (h->seq == seq && h->bytes == bytes && h->opno == op->opno && h->stream == op->stream &&
         h->total_bytes == op->total_bytes && h->coll == op->coll && h->type == op->type && h->redop == op->redop) {

@@ -6,13 +6,14 @@
  * post into GPU memory, and the entry after it (live): from then on worker c may run channel c < nchan.
  *
  * State word: launch id << 2 | RUNNING, LEAVING or GONE. The host sets RUNNING before it launches. The poller stores
- * LEAVING, fence.sc, looks at the next entry once more and either goes on (RUNNING) or leaves; the last block out stores
- * GONE. The host posts, fence.sc, and looks at the state: RUNNING serves the entry or, too old, leaves it for the
+ * LEAVING, fence.sc, looks at the next entry once more and either goes on (RUNNING) or leaves; the last block out
+ * stores GONE. The host posts, fence.sc, and looks at the state: RUNNING serves the entry or, too old, leaves it for the
  * launch that the host makes when it sees GONE and an entry that was not taken.
  *
- * Finishing. Each channel counts itself off (left); the last one stores the doorbell number in finished, for the poller,
- * and in done, for the host, after a fault if there was one. Only then does the host use the slot again. To cancel, the host stores the number in cancel and raises
- * cancels; channels drop the operation and count themselves off. */
+ * Finishing. Each channel counts itself off (left); the last one stores the doorbell number in finished, for the
+ * poller, and in done, for the host, after a fault if there was one. Only then does the host use the slot again. To
+ * cancel, the host stores the number in cancel and raises cancels; channels drop the operation and count themselves
+ * off. */
 #ifndef CG_KERNELS_CUDA_CTL_H
 #define CG_KERNELS_CUDA_CTL_H
 
@@ -55,8 +56,8 @@ CG_HD uint8_t cg_reduce_kind(int type, int redop)
     else if (integer && !minmax) type |= 1; /* the unsigned one of its width follows the signed one */
     return (uint8_t) (redop * CG_TYPE_COUNT + type);
 }
-CG_STATIC_ASSERT(CG_TYPE_U8 == (CG_TYPE_I8 | 1) && CG_TYPE_U16 == (CG_TYPE_I16 | 1) && CG_TYPE_U32 == (CG_TYPE_I32 | 1) &&
-                     CG_TYPE_U64 == (CG_TYPE_I64 | 1) && CG_TYPE_F32 > CG_TYPE_U64,
+CG_STATIC_ASSERT(CG_TYPE_U8 == (CG_TYPE_I8 | 1) && CG_TYPE_U16 == (CG_TYPE_I16 | 1) &&
+                     CG_TYPE_U32 == (CG_TYPE_I32 | 1) && CG_TYPE_U64 == (CG_TYPE_I64 | 1) && CG_TYPE_F32 > CG_TYPE_U64,
                  "order of types.def");
 
 /* Entry of the doorbell: number, channels and warps that the operation wants, units of 16 bytes to copy, slot. */

@@ -180,7 +180,7 @@ int cg_gpu_enter(int device, struct cg_gpu_scope *scope)
     if (device < 0 || device >= CG_MAX_DEVICES) return CG_ERR_GPU;
     if (!cuda.device[device].primary) {
         pthread_mutex_lock(&cuda.lock);
-        rc = retain_primary(device); /* without a user: kept until an engine of the device closes, or the process ends */
+        rc = retain_primary(device); /* without a user: until an engine of the device closes, or the process ends */
         pthread_mutex_unlock(&cuda.lock);
     }
     mine = cuda.device[device].primary;
@@ -232,15 +232,14 @@ void cg_primary_drop(int device)
 /* A stream of its own, since cudaMemcpy would use the legacy one: waits for blocking streams, breaks their capture. */
 static int staging_stream(int device, cudaStream_t *stream)
 {
-    int rc = CG_OK;
+    int ok;
 
     pthread_mutex_lock(&cuda.lock);
-    if (!cuda.device[device].staging) {
-        rc = cg_cuda_ok(cudaStreamCreateWithFlags(&cuda.device[device].staging, cudaStreamNonBlocking)) ? CG_OK : CG_ERR_GPU;
-    }
+    ok = cuda.device[device].staging ||
+         cg_cuda_ok(cudaStreamCreateWithFlags(&cuda.device[device].staging, cudaStreamNonBlocking));
     *stream = cuda.device[device].staging;
     pthread_mutex_unlock(&cuda.lock);
-    return rc;
+    return ok ? CG_OK : CG_ERR_GPU;
 }
 
 int cg_gpu_memcpy(int device, void *dst, const void *src, size_t bytes)

@@ -84,7 +84,9 @@ static int check_health(struct cg_gpu *gpu)
 
     if (now - gpu->checked_ns < HEALTH_NS) return 0;
     gpu->checked_ns = now;
-    if (cg_gpu_enter(gpu->device, &scope) != CG_OK) return break_down(gpu, "the context is gone", cudaErrorContextIsDestroyed);
+    if (cg_gpu_enter(gpu->device, &scope) != CG_OK) {
+        return break_down(gpu, "the context is gone", cudaErrorContextIsDestroyed);
+    }
     rc = cudaStreamQuery(gpu->stream);
     (void) cg_cuda_ok(rc);
     cg_gpu_leave(&scope);
@@ -174,7 +176,8 @@ static int check_op(const struct cg_op *op)
     const struct cg_link *link = cg_op_links(op);
     int reduces = op->coll != CG_COLL_BCAST;
 
-    if (op->size > CG_OP_BYTES || op->nlinks > CG_MAX_LINKS || op->nchan < 1 || op->nchan > CG_MAX_CHAN) return CG_ERR_LIMIT;
+    if (op->size > CG_OP_BYTES || op->nlinks > CG_MAX_LINKS) return CG_ERR_LIMIT;
+    if (op->nchan < 1 || op->nchan > CG_MAX_CHAN) return CG_ERR_LIMIT;
     if (reduces && (op->type >= CG_TYPE_COUNT || op->redop >= CG_REDOP_COUNT)) return CG_ERR_UNSUPPORTED;
     if (reduces && op->type >= CG_TYPE_F32 && op->redop >= CG_REDOP_BAND) return CG_ERR_UNSUPPORTED;
     for (uint32_t l = 0; l < op->nlinks; l++) {

@@ -27,7 +27,8 @@ struct cg_driver {
 #undef CG_DRIVER_MEMBER
 };
 
-/* CUDA's primary context of a device, kept while something of ours uses it. use: CG_OK or CG_ERR_GPU; drop ends one use. */
+/* CUDA's primary context of a device, kept while something of ours uses it. use: CG_OK or CG_ERR_GPU; drop ends one
+ * use. */
 int cg_primary_use(int device);
 void cg_primary_drop(int device);
 

@@ -16,7 +16,8 @@ static __device__ void show_seen(const struct cg_launch *L, uint32_t lane)
     for (; live; live &= live - 1) {
         uint32_t slot = __ffs(live) - 1;
         const struct cg_post *post = &L->state->post[slot];
-        const struct cg_watch *watch = (const struct cg_watch *) ((const char *) post + cg_post_watch_offset(&post->op));
+        const char *end = (const char *) post + cg_post_watch_offset(&post->op);
+        const struct cg_watch *watch = (const struct cg_watch *) end;
 
         for (uint32_t k = lane; k < post->op.nlinks * 4u; k += 32) {
             ulonglong2 v = cg_gpu_pair_relaxed(&watch[k / 4].chan[k % 4]);

@@ -112,7 +112,8 @@ struct cg_no_gate {
 
 /* gate is called once by every thread, after the first loads and before the first store; false: nothing is stored. */
 template <int N, int W, class GATE>
-static __device__ __forceinline__ bool cg_move_packs(const struct cg_move *m, uint32_t from, uint32_t end, const GATE &gate)
+static __device__ __forceinline__ bool cg_move_packs(const struct cg_move *m, uint32_t from, uint32_t end,
+                                                     const GATE &gate)
 {
     uint32_t at = from + threadIdx.x;
     uint4 x[N] = {}, y[N] = {}, next[N] = {};

@@ -36,7 +36,8 @@ static int check_addressing(const struct attempt *a)
 
     TRY(cudaDeviceGetAttribute(&same, cudaDevAttrCanUseHostPointerForRegisteredMem, a->device));
     if (rc != CG_OK || same) return rc;
-    snprintf(a->why, a->len, "GPU %d does not see host memory at the host's addresses; its buffers are staged", a->device);
+    snprintf(a->why, a->len, "GPU %d does not see host memory at the host's addresses; its buffers are staged",
+             a->device);
     return CG_ERR_GPU;
 }
 
@@ -135,7 +136,8 @@ int cg_gpu_open(int device, const struct cg_params *params, struct cg_gpu **out,
     set_times(gpu, params);
     rc = cg_primary_use(device);
     if (rc != CG_OK) {
-        snprintf(why, len, "GPU %d: no context can be made: no driver, no such GPU, or no memory left on it; see nvidia-smi", device);
+        snprintf(why, len, "GPU %d: no context can be made: no driver, no such GPU, or no memory left on it; see nvidia-smi",
+                 device);
         free(gpu);
         return rc;
     }

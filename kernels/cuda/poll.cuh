@@ -99,7 +99,8 @@ static __device__ const void *cg_poll_address(const struct cg_poller *p, const s
                                               uint32_t r, uint32_t part)
 {
     if (r > 0) return r <= p->count ? p->relay[r - 1].from + 16 * part : NULL;
-    return part == 0 ? (const void *) &L->ctl->entry[next & (CG_POSTS - 2)] : part == 1 ? (const void *) &L->ctl->cancels : NULL;
+    if (part == 0) return &L->ctl->entry[next & (CG_POSTS - 2)]; /* a pair with the next one in it */
+    return part == 1 ? &L->ctl->cancels : NULL;
 }
 
 /* One look at all host words; changes of lines are relayed. Four lanes a line. */
@@ -205,7 +206,8 @@ static __device__ void cg_poll(struct cg_poller *p, const struct cg_launch *L)
     cg_poll_init(p, L, &s);
     if (cg_may_take(L, &s)) cg_take(p, L, &s);
     while (!leave) {
-        progress = s.lane < L->workers ? cg_gpu_load(&L->state->progress[s.lane]) : 0; /* in flight beside the round's */
+        /* in flight beside the round's loads */
+        progress = s.lane < L->workers ? cg_gpu_load(&L->state->progress[s.lane]) : 0;
         finished = cg_gpu_load(&L->state->finished[s.lane]);
         cg_poll_round(p, L, &s, &cancels);
         if (cancels != s.cancels) cg_relay_cancels(L, &s, cancels);

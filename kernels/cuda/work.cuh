@@ -57,7 +57,8 @@ static __device__ void cg_remove(struct cg_worker *w, uint32_t i, uint32_t lane)
 
 /* The channel is through with entry i, in whatever way. The last channel tells the host. What the block wrote is behind
  * the fence of its last cg_publish (or of cg_fail). finished carries a number, so nothing orders it. */
-static __device__ void cg_finish(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t i, uint32_t lane)
+static __device__ void cg_finish(struct cg_worker *w, const struct cg_launch *L, uint32_t chan, uint32_t i,
+                                 uint32_t lane)
 {
     if (lane == 0) {
         uint32_t slot = cg_slot_at(w, i), several = cg_entry_nchan(w->entry[i]) > 1;
@@ -184,7 +185,8 @@ static __device__ bool cg_may_run(const struct cg_worker *w, uint32_t i, uint32_
     return !__any_sync(CG_ALL, lane < i && w->chain[lane] == w->chain[i]);
 }
 
-static __device__ const struct cg_op *cg_descriptor(struct cg_worker *w, const struct cg_launch *L, uint32_t i, uint32_t lane)
+static __device__ const struct cg_op *cg_descriptor(struct cg_worker *w, const struct cg_launch *L, uint32_t i,
+                                                    uint32_t lane)
 {
     const uint4 *from = (const uint4 *) &L->state->post[cg_slot_at(w, i)];
     uint32_t units = cg_entry_units(w->entry[i]), c = w->oldest;
@@ -232,8 +234,8 @@ static __device__ __forceinline__ const struct cg_post *cg_post_of(const struct 
 }
 
 /* Sources and destinations of the step. */
-static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op, uint32_t chan, const struct cg_pos *pos,
-                                    uint32_t lane)
+static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op, uint32_t chan,
+                                    const struct cg_pos *pos, uint32_t lane)
 {
     const struct cg_act *a = &w->act;
     struct cg_move *m = &w->move;

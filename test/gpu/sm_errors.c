@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mismatched ranks, operations given up, all slots in use, many small operations. Usage: sm_errors [small operations] */
+ * Mismatched ranks, operations given up, all slots in use, many small operations, and what they cost.
+ * Usage: sm_errors [small operations] */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,10 @@ static void check_sum(uint64_t count)
     free(x);
 }
 
-static struct sm_call sum_of(uint64_t count) { return (struct sm_call){CG_COLL_ALLREDUCE, CG_TYPE_I32, CG_REDOP_SUM, count}; }
+static struct sm_call sum_of(uint64_t count)
+{
+    return (struct sm_call){CG_COLL_ALLREDUCE, CG_TYPE_I32, CG_REDOP_SUM, count};
+}
 
 static void good_call(struct sm_world *w, int comm, uint64_t count)
 {
@@ -82,7 +86,8 @@ static void mismatch(const struct cg_params *params, const struct sm_call *a, co
     for (int r = 0; r < 2; r++) {
         const struct cg_fault *f = &job[r].fault;
 
-        SM_CHECK(job[r].status == CG_ERR_MISMATCH && f->status == CG_ERR_MISMATCH, "rank %d: %s", r, cg_status_text(job[r].status));
+        SM_CHECK(job[r].status == CG_ERR_MISMATCH, "rank %d: %s", r, cg_status_text(job[r].status));
+        SM_CHECK(f->status == CG_ERR_MISMATCH, "rank %d: %s", r, cg_status_text(f->status));
         SM_CHECK(f->want_bytes == call[r]->count * 4 && f->got_bytes == call[!r]->count * 4, "rank %d", r);
         SM_CHECK(f->want_redop == call[r]->redop && f->got_redop == call[!r]->redop, "rank %d", r);
         SM_CHECK(f->want_opno == 2 && f->got_opno == 2 && f->link == 0, "rank %d", r);

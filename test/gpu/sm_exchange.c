@@ -58,6 +58,13 @@ static void buffer_free(struct buffer *b)
     free(b->copy);
 }
 
+static void random_integer(char *p, int bytes)
+{
+    uint32_t below = sm_random(4) ? 256 : 2;
+
+    for (int b = 0; b < bytes; b++) p[b] = (char) sm_random(below);
+}
+
 /* Any bits for integers; numbers of mixed size, and now and then a NaN, for floating point. */
 static void random_input(char *p, int type, uint64_t count)
 {
@@ -67,8 +74,7 @@ static void random_input(char *p, int type, uint64_t count)
 
         if (type == CG_TYPE_F32) memcpy(p + 4 * i, sm_random(500) ? &f : &(float){0.0f / 0.0f}, 4);
         else if (type == CG_TYPE_F64) memcpy(p + 8 * i, sm_random(500) ? &x : &(double){0.0 / 0.0}, 8);
-        else
-            for (int b = 0; b < cg_type_size(type); b++) p[i * (uint64_t) cg_type_size(type) + (uint64_t) b] = (char) sm_random(sm_random(4) ? 256 : 2);
+        else random_integer(p + i * (uint64_t) cg_type_size(type), cg_type_size(type));
     }
 }
 
@@ -100,8 +106,10 @@ static void check_want(const struct sm_world *w, const struct exchange *e)
     char *x = malloc(bytes);
 
     if (exact(&e->call)) {
+        cg_reduce_fn reduce = cg_reduce_host(e->call.type, e->call.redop);
+
         memcpy(x, e->input[0], bytes);
-        for (uint32_t r = 1; r < w->nranks; r++) cg_reduce_host(e->call.type, e->call.redop)(x, x, e->input[r], e->call.count);
+        for (uint32_t r = 1; r < w->nranks; r++) reduce(x, x, e->input[r], e->call.count);
         SM_CHECK(memcmp(x, e->want[0], bytes) == 0, "host executor is wrong");
     }
     free(x);
@@ -150,9 +158,11 @@ static void exchange_check(const struct sm_world *w, struct exchange *e)
         buffer_get(b);
         for (size_t i = 0; i < b->bytes; i++) {
             char want = i < at || i >= at + bytes ? 0x5a : e->want[r][i - at];
-            SM_CHECK(b->copy[i] == want, "rank %u of %u, %s %s, %llu elements, shifts %zu %zu, in place %d: byte %zd is %02x, not %02x",
-                     r, w->nranks, cg_type_name(e->call.type), cg_redop_name(e->call.redop), (unsigned long long) e->call.count,
-                     e->shift_src, e->shift_dst, e->in_place, (ssize_t) (i - at), b->copy[i] & 255, want & 255);
+            SM_CHECK(b->copy[i] == want,
+                     "rank %u of %u, %s %s, %llu elements, shifts %zu %zu, in place %d: byte %zd is %02x, not %02x", r,
+                     w->nranks, cg_type_name(e->call.type), cg_redop_name(e->call.redop),
+                     (unsigned long long) e->call.count, e->shift_src, e->shift_dst, e->in_place, (ssize_t) (i - at),
+                     b->copy[i] & 255, want & 255);
         }
     }
 }

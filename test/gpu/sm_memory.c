@@ -97,7 +97,8 @@ static void scope(void)
     cg_gpu_leave(&s);
     SM_CHECK(current(&after) == CUDA_SUCCESS && !after, "a context stays behind");
     mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    SM_CHECK(exchange(&mode) == CUDA_SUCCESS && mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, "capture mode %d", (int) mode);
+    SM_CHECK(exchange(&mode) == CUDA_SUCCESS, "exchange");
+    SM_CHECK(mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, "capture mode %d", (int) mode);
 }
 
 static void engine(void)

@@ -81,7 +81,8 @@ static char *slots_at(const struct sm_world *w, int comm, uint32_t to, uint32_t 
     return (char *) w->memory + pairs * sizeof(struct cg_line) + pair_index(w, comm, to, from) * lanes_bytes(w);
 }
 
-void sm_open(struct sm_world *w, const struct cg_params *params, uint32_t nranks, uint32_t ncomms, uint32_t gpus, int spread)
+void sm_open(struct sm_world *w, const struct cg_params *params, uint32_t nranks, uint32_t ncomms, uint32_t gpus,
+             int spread)
 {
     size_t pairs = (size_t) ncomms * nranks * nranks;
     char why[256] = "";
@@ -138,10 +139,11 @@ static void fill_links(struct sm_world *w, struct sm_job *job, const struct cg_p
     }
 }
 
-void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const struct sm_call *call, const void *src, void *dst)
+void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const struct sm_call *call, const void *src,
+              void *dst)
 {
-    struct cg_plan_request req = {.coll = call->coll, .nranks = w->nranks, .rank = (uint32_t) rank, .count = call->count,
-                                  .esize = cg_type_size(call->type), .params = &w->params};
+    struct cg_plan_request req = {.coll = call->coll, .nranks = w->nranks, .rank = (uint32_t) rank,
+                                  .count = call->count, .esize = cg_type_size(call->type), .params = &w->params};
     struct cg_op *op = (struct cg_op *) job->op;
     struct cg_plan plan;
     struct sm_job *before = w->last[comm][rank];

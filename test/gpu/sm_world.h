@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Several pretended ranks in one process, each with the GPU's executor or the host's, joined by shared-memory links made
- * by hand. One thread drives all. */
+ * Several pretended ranks in one process, each with the GPU's executor or the host's, joined by shared-memory links
+ * made by hand. One thread drives all. */
 #ifndef CG_TEST_SM_WORLD_H
 #define CG_TEST_SM_WORLD_H
 
@@ -43,11 +43,13 @@ struct sm_call {
 
 /* gpus: bit r = rank r uses the GPU's executor, on device r modulo the number of devices if spread. Ends the test with
  * exit code 77 where there is no GPU but one is asked for. */
-void sm_open(struct sm_world *w, const struct cg_params *params, uint32_t nranks, uint32_t ncomms, uint32_t gpus, int spread);
+void sm_open(struct sm_world *w, const struct cg_params *params, uint32_t nranks, uint32_t ncomms, uint32_t gpus,
+             int spread);
 void sm_close(struct sm_world *w);
 
 /* Queue an operation of a rank. Buffers must be addressable by the rank's executor. */
-void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const struct sm_call *call, const void *src, void *dst);
+void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const struct sm_call *call, const void *src,
+              void *dst);
 /* Advance all ranks and these jobs once. Jobs still unfinished. */
 int sm_advance(struct sm_world *w, struct sm_job *const *jobs, int n);
 /* Until all are finished; ends the test with a report after 20 s. */
