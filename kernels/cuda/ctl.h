@@ -7,8 +7,8 @@
  *
  * State word: launch id << 2 | RUNNING, LEAVING or GONE. The host sets RUNNING before it launches. The poller stores
  * LEAVING, fence.sc, looks at the next entry once more and either goes on (RUNNING) or leaves; the last block out
- * stores GONE. The host posts, fence.sc, and looks at the state: RUNNING serves the entry or, too old, leaves it for the
- * launch that the host makes when it sees GONE and an entry that was not taken.
+ * stores GONE. The host posts, fence.sc, and looks at the state: RUNNING serves the entry or, too old, leaves it for
+ * the launch that the host makes when it sees GONE and an entry that was not taken.
  *
  * Finishing. Each channel counts itself off (left); the last one stores the doorbell number in finished, for the
  * poller, and in done, for the host, after a fault if there was one. Only then does the host use the slot again. To

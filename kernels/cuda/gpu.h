@@ -86,7 +86,8 @@ void *cg_gpu_host_alloc(struct cg_gpu *gpu, size_t bytes);
 void cg_gpu_host_free(struct cg_gpu *gpu, void *p);
 
 struct cg_gpu_counters {
-    uint64_t launches, posts, done, longest_ns, registrations; /* longest_ns: residency of one launch, from the GPU's timer */
+    uint64_t launches, posts, done, registrations;
+    uint64_t longest_ns; /* residency of one launch, from the GPU's timer */
 };
 void cg_gpu_get_counters(const struct cg_gpu *gpu, struct cg_gpu_counters *c);
 /* NUL-terminated PCI bus id "dddd:bb:dd.f" of the device into id[32], "" if unknown. */

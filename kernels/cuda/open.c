@@ -136,7 +136,7 @@ int cg_gpu_open(int device, const struct cg_params *params, struct cg_gpu **out,
     set_times(gpu, params);
     rc = cg_primary_use(device);
     if (rc != CG_OK) {
-        snprintf(why, len, "GPU %d: no context can be made: no driver, no such GPU, or no memory left on it; see nvidia-smi",
+        snprintf(why, len, "GPU %d: no context can be made: no driver, no such GPU, or no memory left; see nvidia-smi",
                  device);
         free(gpu);
         return rc;

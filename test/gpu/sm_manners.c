@@ -211,7 +211,8 @@ static void residency(const struct cg_params *params, uint64_t count)
     cg_gpu_get_counters(m.w.gpu[0], &c);
     printf("  %6llu elements: %llu calls, %llu launches, longest launch %.1f us, slowest call %.1f us; "
            "cudaDeviceSynchronize %llu times, slowest %.1f us\n",
-           (unsigned long long) count, (unsigned long long) calls, (unsigned long long) c.launches, (double) c.longest_ns / 1e3, (double) slowest / 1e3,
+           (unsigned long long) count, (unsigned long long) calls, (unsigned long long) c.launches,
+           (double) c.longest_ns / 1e3, (double) slowest / 1e3,
            (unsigned long long) syncs.count, (double) syncs.longest_ns / 1e3);
     SM_CHECK(calls > 100 && syncs.count > 10, "starved");
     SM_CHECK(c.longest_ns < (uint64_t) (params->age_us + params->spin_us) * 1000 + slowest, "longest launch %llu ns",
