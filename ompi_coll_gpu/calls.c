@@ -23,7 +23,7 @@ static void follow_threads(void)
 {
     int threads = opal_using_threads();
 
-    if (threads == cg_state.threads) return;
+    if (threads == cg_state.threads || !cg_state.proc) return;
     cg_state.threads = threads;
     cg_proc_set_threads(cg_state.proc, threads);
 }

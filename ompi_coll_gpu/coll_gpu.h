@@ -22,7 +22,8 @@ enum cg_enable { CG_ENABLE_AUTO, CG_ENABLE_ALWAYS, CG_ENABLE_NEVER };
 
 /* What MPI forces to be global. Zeroed when the framework opens, apart from the parameters. */
 struct cg_state {
-    struct cg_proc *proc;      /* NULL: off, nothing is installed */
+    int installed;             /* on every communicator */
+    struct cg_proc *proc;      /* NULL: unusable here; every call goes to the next component, staged where needed */
     struct cg_card card;       /* this process's; the engine refers to it */
     int output;                /* Open MPI's output stream */
     int threads;               /* as last told to proc */

@@ -12,7 +12,7 @@ static void log_sink(int level, const char *line, void *ctx)
 {
     (void) level;
     (void) ctx;
-    opal_output(cg_state.output, "coll_gpu: %s", line);
+    opal_output(cg_state.output, "coll_gpu: rank %u: %s", OMPI_PROC_MY_NAME->vpid, line);
 }
 
 /* Open MPI checks the interface's version after open, and not the release: this is what protects against a library
@@ -70,16 +70,16 @@ static void publish(int usable)
 
 static int gpu_open(void)
 {
-    int usable;
+    int usable = 0;
 
     memset(&cg_state, 0, sizeof(cg_state));
     cg_state.output = opal_output_open(NULL);
     cg_log_set(log_sink, NULL, cg_settings.verbose);
     if (!same_layout()) return OMPI_ERR_NOT_AVAILABLE;
-    usable = cg_settings.enable != CG_ENABLE_NEVER && cg_settings.priority >= 0 && cg_settings_check() == CG_OK &&
-             open_proc() == CG_OK;
+    cg_state.installed = cg_settings.enable != CG_ENABLE_NEVER && cg_settings.priority >= 0;
+    if (cg_state.installed) usable = cg_settings_check() == CG_OK && open_proc() == CG_OK;
     publish(usable);
-    if (!usable) return OMPI_SUCCESS;
+    if (!cg_state.installed) return OMPI_SUCCESS;
     cg_state.gpu = cg_gpu_built() && cg_gpu_present();
     cg_cards_init();
     cg_pool_init();
@@ -91,10 +91,10 @@ static int gpu_open(void)
 /* The communicators are gone. Also called after an open that failed. */
 static int gpu_close(void)
 {
-    if (cg_state.proc) {
+    if (cg_state.installed) {
         opal_progress_unregister(cg_progress);
         cg_requests_fini();
-        cg_proc_close(cg_state.proc);
+        if (cg_state.proc) cg_proc_close(cg_state.proc);
         cg_cards_fini();
         cg_pool_fini();
     }

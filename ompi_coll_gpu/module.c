@@ -2,6 +2,7 @@
  * A communicator's module: installed on every one (also of size 1, also between groups), decided at its first call. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ mca_coll_base_module_t *cg_module_query(ompi_communicator_t *comm, int *priority
 
     (void) comm;
     *priority = -1;
-    if (!cg_state.proc) return NULL;
+    if (!cg_state.installed) return NULL;
     m = OBJ_NEW(cg_module_t);
     if (!m) return NULL;
     m->super.coll_module_enable = module_enable;
@@ -108,12 +109,12 @@ static int open_group(cg_module_t *m, const uint64_t *names, const struct cg_car
 static int decide(cg_module_t *m)
 {
     size_t n = (size_t) ompi_comm_size(m->comm);
-    const char *why = "between two groups";
+    const char *why = cg_state.proc ? "between two groups" : "unusable in this process";
     uint64_t *names = NULL;
     struct cg_card *cards = NULL;
     int rc = CG_OK, wanted = 0;
 
-    if (!OMPI_COMM_IS_INTER(m->comm)) {
+    if (cg_state.proc && !OMPI_COMM_IS_INTER(m->comm)) {
         names = malloc(n * sizeof(*names));
         cards = malloc(n * sizeof(*cards));
         if (!names || !cards) rc = CG_ERR_NOMEM;
@@ -124,7 +125,7 @@ static int decide(cg_module_t *m)
     free(names);
     free(cards);
     if (rc != CG_OK) {
-        cg_log(0, "%s: rank %d cannot take part: %s", m->comm->c_name, ompi_comm_rank(m->comm), cg_status_text(rc));
+        cg_log(0, "%s: cannot take part: %s", m->comm->c_name, cg_status_text(rc));
         return cg_mpi_error(rc);
     }
     m->state = wanted ? CG_MODULE_WANTED : CG_MODULE_DOWN;
@@ -134,8 +135,11 @@ static int decide(cg_module_t *m)
 
 void cg_turn(unsigned *turn)
 {
-    /* Others' progress, and the yield of a rank that shares its core, are in opal_progress. */
-    if (cg_proc_progress(cg_state.proc) == 0 && (++*turn & 15) == 0) opal_progress();
+    if (cg_proc_progress(cg_state.proc) > 0 || (++*turn & 15)) return;
+    /* Others' progress is in there, and the yield of ranks that are more than the cores. */
+    opal_progress();
+    /* Open MPI counts ranks, not their threads. */
+    if (cg_state.threads) sched_yield();
 }
 
 /* Wait for the outcome of set-up, which all ranks share. */

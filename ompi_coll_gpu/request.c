@@ -104,7 +104,7 @@ static int poll_staged(void)
 
 int cg_progress(void)
 {
-    int done = cg_proc_progress(cg_state.proc);
+    int done = cg_state.proc ? cg_proc_progress(cg_state.proc) : 0;
 
     return opal_list_get_size(&cg_state.staged) ? done + poll_staged() : done;
 }

@@ -132,6 +132,6 @@ int cg_settings_check(void)
     if (check_transport(why, sizeof(why)) == CG_OK && cg_params_check(&cg_settings.params, why, sizeof(why)) == CG_OK) {
         return CG_OK;
     }
-    cg_log(0, "rank %u: %s; coll/gpu is not used by any communicator of this process", OMPI_PROC_MY_NAME->vpid, why);
+    cg_log(0, "%s; coll/gpu serves no communicator with this process", why);
     return CG_ERR_ARG;
 }

@@ -19,8 +19,8 @@ static int needs_copy(const void *p, int *device)
 
 static int failed(const char *what, const struct cg_side *side)
 {
-    cg_log(0, "rank %u: staging %zu bytes at %p of GPU %d: %s; the collective fails on this rank",
-           OMPI_PROC_MY_NAME->vpid, side->bytes, side->user, side->device, what);
+    cg_log(0, "staging %zu bytes at %p of GPU %d: %s; the collective fails on this rank", side->bytes, side->user,
+           side->device, what);
     return MPI_ERR_NO_MEM;
 }
 

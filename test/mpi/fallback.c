@@ -20,13 +20,22 @@ struct gappy {
     char gap[8];
 };
 
-/* Order matters: the last rank's value is multiplied by its position. */
+/* Affine maps x -> p x + q modulo 251, one after the other: associative, not commutative. */
+static int map(int p, int q) { return p % 251 << 8 | q % 251; }
+
+static int compose(int f, int g)
+{
+    int fp = f >> 8, fq = f & 255, gp = g >> 8, gq = g & 255;
+
+    return map(fp * gp, gp * fq + gq);
+}
+
 static void user_function(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int *a = in, *b = inout;
 
     (void) type;
-    for (int i = 0; i < *len; i++) b[i] = 3 * a[i] + b[i];
+    for (int i = 0; i < *len; i++) b[i] = compose(a[i], b[i]);
 }
 
 static void gappy_function(void *in, void *inout, int *len, MPI_Datatype *type)
@@ -65,12 +74,12 @@ static void complex_expect(void *p, int i)
     *(double complex *) p = test_size * (test_size - 1) / 2 + (double) test_size * i * I;
 }
 
-static void int_fill(void *p, int rank, int i) { *(int *) p = rank + i; }
+static void user_fill(void *p, int rank, int i) { *(int *) p = map(rank + 2, rank + i); }
 static void user_expect(void *p, int i)
 {
-    int acc = i;
+    int acc = map(2, i);
 
-    for (int r = 1; r < test_size; r++) acc = 3 * acc + r + i;
+    for (int r = 1; r < test_size; r++) acc = compose(acc, map(r + 2, r + i));
     *(int *) p = acc;
 }
 
@@ -155,7 +164,7 @@ int main(int argc, char **argv)
     const struct kind kinds[] = {
         {"MINLOC", MPI_DOUBLE_INT, MPI_MINLOC, sizeof(struct pair), 0, pair_fill, pair_expect},
         {"complex", MPI_C_DOUBLE_COMPLEX, MPI_SUM, sizeof(double complex), 0, complex_fill, complex_expect},
-        {"user op", MPI_INT, ordered, sizeof(int), 0, int_fill, user_expect},
+        {"user op", MPI_INT, ordered, sizeof(int), 0, user_fill, user_expect},
         {"gaps", gappy_type(0), gappy, sizeof(struct gappy), 0, gappy_fill, gappy_expect},
         {"gaps, data above", gappy_type(24), gappy, sizeof(struct gappy), -24, gappy_fill, gappy_expect},
         {"gaps, data below", gappy_type(-16), gappy, sizeof(struct gappy), 16, gappy_fill, gappy_expect},

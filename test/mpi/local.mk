@@ -1,2 +1,54 @@
-check_PROGRAMS +=
-TESTS +=
+mpi_scripts = test/mpi/types.sh test/mpi/device.sh test/mpi/fallback.sh test/mpi/order.sh test/mpi/comms.sh \
+	test/mpi/threads.sh test/mpi/errors.sh test/mpi/params.sh test/mpi/bits.sh test/mpi/killed.sh
+EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh
+TESTS += $(mpi_scripts)
+
+check_PROGRAMS += test/mpi/types
+test_mpi_types_SOURCES = test/mpi/types.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_types_CFLAGS = $(cg_cflags)
+test_mpi_types_LDFLAGS = $(cg_ldflags)
+test_mpi_types_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/fallback
+test_mpi_fallback_SOURCES = test/mpi/fallback.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_fallback_CFLAGS = $(cg_cflags)
+test_mpi_fallback_LDFLAGS = $(cg_ldflags)
+test_mpi_fallback_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/order
+test_mpi_order_SOURCES = test/mpi/order.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_order_CFLAGS = $(cg_cflags)
+test_mpi_order_LDFLAGS = $(cg_ldflags)
+test_mpi_order_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/comms
+test_mpi_comms_SOURCES = test/mpi/comms.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_comms_CFLAGS = $(cg_cflags)
+test_mpi_comms_LDFLAGS = $(cg_ldflags)
+test_mpi_comms_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/threads
+test_mpi_threads_SOURCES = test/mpi/threads.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_threads_CFLAGS = $(cg_cflags)
+test_mpi_threads_LDFLAGS = $(cg_ldflags)
+test_mpi_threads_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/errors
+test_mpi_errors_SOURCES = test/mpi/errors.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_errors_CFLAGS = $(cg_cflags)
+test_mpi_errors_LDFLAGS = $(cg_ldflags)
+test_mpi_errors_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/bits
+test_mpi_bits_SOURCES = test/mpi/bits.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_bits_CFLAGS = $(cg_cflags)
+test_mpi_bits_LDFLAGS = $(cg_ldflags)
+test_mpi_bits_LDADD = $(MPI_LIBS) -lpthread -lm
+
+# The component with a GPU layer that stands in front of the library's own.
+check_LTLIBRARIES += test/mpi/fake/mca_coll_gpu.la
+test_mpi_fake_mca_coll_gpu_la_SOURCES = test/mpi/fake_memory.c test/mpi/fake_memory.h $(mca_coll_gpu_la_SOURCES)
+test_mpi_fake_mca_coll_gpu_la_CPPFLAGS = $(mca_coll_gpu_la_CPPFLAGS)
+test_mpi_fake_mca_coll_gpu_la_CFLAGS = $(mca_coll_gpu_la_CFLAGS)
+test_mpi_fake_mca_coll_gpu_la_LDFLAGS = $(mca_coll_gpu_la_LDFLAGS) -Wl,-z,muldefs -rpath /nowhere
+test_mpi_fake_mca_coll_gpu_la_LIBADD = $(mca_coll_gpu_la_LIBADD)

@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Communicators of every kind, and 2,000 that come and go.
+. "${top_srcdir:=.}/test/mpi/lib.sh"
+ok 1 "enable=always" comms 2000
+ok 2 "enable=always" comms 2000
+ok 2 "enable=always virtual_nodes=2" comms 2000
+ok 4 "enable=always virtual_nodes=2" comms 500
+ok 2 "enable=always" comms 10 spawn
+said "0 failed checks on 2 ranks" 2
+end

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Errors come back through the communicator's error handler; nothing hangs; other communicators go on. argv: what to do
+ *   mismatch   ranks whose calls do not match
+ *   setup      the environment makes set-up fail: blocking calls are served by the next component, nonblocking ones fail
+ *              until a blocking one has settled it, creation of communicators works all along
+ *   served     the component serves nothing here: everything works, nothing is native
+ *   native     everything is native
+ *   killed     rank 1 dies in the middle of an endless loop of both kinds of calls */
+#include "test/mpi/mpi_test.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define COUNT 5000
+
+static int in[COUNT], out[COUNT], handled;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    int class;
+
+    (void) comm;
+    MPI_Error_class(*code, &class);
+    CHECK(class != MPI_SUCCESS, "the handler was called with success");
+    handled++;
+}
+
+static MPI_Comm fresh(void)
+{
+    MPI_Errhandler mine;
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(handler, &mine);
+    MPI_Comm_set_errhandler(comm, mine);
+    MPI_Errhandler_free(&mine);
+    handled = 0;
+    return comm;
+}
+
+/* The call's result, after checking the sum if it says success. */
+static int reduce(MPI_Comm comm, int nonblocking, int count, MPI_Op op)
+{
+    MPI_Request req;
+    int rc;
+
+    for (int i = 0; i < count; i++) in[i] = test_rank + i;
+    if (nonblocking) {
+        rc = MPI_Iallreduce(in, out, count, MPI_INT, op, comm, &req);
+        if (rc == MPI_SUCCESS) rc = MPI_Wait(&req, MPI_STATUS_IGNORE);
+    } else {
+        rc = MPI_Allreduce(in, out, count, MPI_INT, op, comm);
+    }
+    for (int i = 0; rc == MPI_SUCCESS && i < count; i++) {
+        if (out[i] == test_size * (test_size - 1) / 2 + test_size * i) continue;
+        CHECK(0, "element %d of %d is %d", i, count, out[i]);
+        break;
+    }
+    return rc;
+}
+
+static void mismatch(int nonblocking, int counts, const char *what)
+{
+    MPI_Comm comm = fresh(), other = fresh();
+    int rc;
+
+    CHECK(reduce(comm, nonblocking, 10, MPI_SUM) == MPI_SUCCESS, "%s: a good call failed", what);
+    handled = 0;
+    /* one rank differs from all others, so that every rank sees it */
+    rc = reduce(comm, nonblocking, counts && test_rank == 0 ? 11 : 10, !counts && test_rank == 0 ? MPI_BXOR : MPI_SUM);
+    CHECK(rc != MPI_SUCCESS && handled == 1, "%s: code %d, handler called %d times", what, rc, handled);
+    rc = reduce(comm, nonblocking, 10, MPI_SUM);
+    CHECK(rc != MPI_SUCCESS && handled == 2, "%s, next call: code %d, handler called %d times", what, rc, handled);
+    CHECK(reduce(other, nonblocking, COUNT, MPI_SUM) == MPI_SUCCESS, "%s: another communicator failed, too", what);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free(&other);
+    CHECK(reduce(MPI_COMM_WORLD, nonblocking, 10, MPI_SUM) == MPI_SUCCESS, "%s: the world failed, too", what);
+}
+
+static void setup(void)
+{
+    MPI_Comm comm = fresh();
+
+    CHECK(reduce(comm, 0, 100, MPI_SUM) == MPI_SUCCESS, "blocking: not served by the next component");
+    CHECK(reduce(comm, 0, COUNT, MPI_SUM) == MPI_SUCCESS, "blocking again");
+    CHECK(reduce(comm, 1, COUNT, MPI_SUM) == MPI_SUCCESS, "nonblocking after blocking");
+    CHECK(handled == 0, "handler called %d times for calls that the next component serves", handled);
+    MPI_Comm_free(&comm);
+    comm = fresh();
+    CHECK(reduce(comm, 1, 100, MPI_SUM) != MPI_SUCCESS && handled == 1, "nonblocking: handler called %d times", handled);
+    CHECK(reduce(comm, 1, 100, MPI_SUM) != MPI_SUCCESS && handled == 2, "nonblocking again: %d times", handled);
+    CHECK(reduce(comm, 0, 100, MPI_SUM) == MPI_SUCCESS, "blocking after nonblocking");
+    CHECK(reduce(comm, 1, 100, MPI_SUM) == MPI_SUCCESS, "nonblocking after that");
+    CHECK(handled == 2, "handler called %d times in the end", handled);
+    MPI_Comm_free(&comm);
+    CHECK(test_counter("setup_failures") >= 2, "set-up did not fail");
+    CHECK(test_counter("passed") >= 5, "calls were not passed down");
+}
+
+static void all_good(int native)
+{
+    MPI_Comm comm = fresh();
+
+    for (int way = 0; way < 2; way++) CHECK(reduce(comm, way, COUNT, MPI_SUM) == MPI_SUCCESS, "way %d failed", way);
+    MPI_Comm_free(&comm);
+    CHECK(test_counter("posts") == (native ? 2u : 0u), "%llu operations were native", (unsigned long long) test_counter("posts"));
+}
+
+static void killed(void)
+{
+    MPI_Comm comm = fresh();
+
+    for (int i = 0;; i++) {
+        if (i == 500 && test_rank == 1) raise(SIGKILL);
+        if (reduce(comm, i % 2, i % 7 ? 100 : COUNT, MPI_SUM) != MPI_SUCCESS) MPI_Abort(comm, 3);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    test_init(&argc, &argv, MPI_THREAD_SINGLE);
+    if (!strcmp(argv[1], "mismatch")) {
+        mismatch(0, 1, "count");
+        mismatch(1, 1, "count, nonblocking");
+        mismatch(0, 0, "operation");
+        mismatch(1, 0, "operation, nonblocking");
+    } else if (!strcmp(argv[1], "setup")) {
+        setup();
+    } else if (!strcmp(argv[1], "killed")) {
+        killed();
+    } else {
+        all_good(!strcmp(argv[1], "native"));
+    }
+    return test_end();
+}
