@@ -58,7 +58,7 @@ void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op);
 
 /* Checker: builds the plan for every rank and proves bounds, that every chunk sent on a link is received by the other
  * side with the same channel, order and size, that every rank's dst is covered, and that it ends (runs the programs
- * with slots lanes, symbolically). CG_OK, or an error with a text in why. Tests and bench use it; not for the fast path. */
+ * with slots lanes, symbolically). CG_OK, or an error with a text in why. For tests and bench, not the fast path. */
 int cg_plan_check(const struct cg_plan_request *req, char *why, size_t len);
 
 #ifdef __cplusplus

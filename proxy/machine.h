@@ -59,7 +59,7 @@ struct cg_proxy_link {
     int active, status;
     uint32_t quiet;  /* progress calls since the last event */
     uint64_t opened; /* tenants */
-    struct cg_report now, reported, out, in; /* consumed of `now` is not kept up to date; out, in: transport's buffers */
+    struct cg_report now, reported, out, in; /* now.consumed is not kept up to date; out, in: transport's buffers */
     struct cg_net_req *req[];
 };
 

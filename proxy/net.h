@@ -52,9 +52,9 @@ struct cg_net_ops {
     int (*reg)(struct cg_net *net, void *addr, size_t bytes, struct cg_net_mem **mem);
     void (*dereg)(struct cg_net *net, struct cg_net_mem *mem);
 
-    /* Post. The buffer belongs to the transport until the request is complete. Messages between two processes with equal
-     * tags arrive in order. A send may complete before it is received. CG_OK with *req, CG_AGAIN if none can be posted
-     * now, or an error. */
+    /* Post. The buffer belongs to the transport until the request is complete. Messages between two processes with
+     * equal tags arrive in order. A send may complete before it is received. CG_OK with *req, CG_AGAIN if none can be
+     * posted now, or an error. */
     int (*isend)(struct cg_net *net, struct cg_net_ep *ep, uint64_t tag, const void *buf, size_t bytes,
                  struct cg_net_mem *mem, struct cg_net_req **req);
     /* Receives from whoever sends with that tag; capacity bytes at most (a longer message is an error). */

@@ -1,165 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * UCX: one context and worker per process, tagged messages. UCX 1.13 and later. The only file that includes UCX.
+ * UCX: one context and worker per process, tagged messages. UCX 1.13 and later. Only proxy/net_ucx* include UCX.
  * The hint is "NAME=VALUE;...", UCX settings without their UCX_ prefix that override the environment. */
-#include "core/log.h"
-#include "proxy/net.h"
+#include "proxy/net_ucx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <ucp/api/ucp.h>
-
-#define REQ_BLOCK 64  /* requests allocated at a time */
-#define CANCEL_MS 20  /* how long to wait for UCX to let go of a request */
-#define CLOSE_MS 200  /* ... of endpoints */
-#define USE_MEMH (UCP_API_VERSION >= UCP_VERSION(1, 14))
-
-enum req_state { REQ_FREE, REQ_POSTED, REQ_DONE, REQ_ORPHAN };
-
-/* POSTED: UCX holds it, ucp is its handle. DONE: kept for test(). ORPHAN: given up by its owner, still with UCX. */
-struct cg_net_req {
-    struct cg_net_req *next; /* in the free list */
-    struct cg_net *net;
-    void *ucp;
-    size_t bytes;
-    int status;
-    enum req_state state;
-};
-
-struct req_block {
-    struct req_block *next;
-    struct cg_net_req req[REQ_BLOCK];
-};
-
-struct cg_net_ep {
-    struct cg_net_ep *next;
-    ucp_ep_h ucp;
-    int status; /* CG_OK, or the error that ended it */
-    int remote;
-};
-
-struct cg_net_mem {
-    ucp_mem_h ucp;
-};
-
-struct cg_net {
-    ucp_context_h context;
-    ucp_worker_h worker;
-    struct cg_net_req *free;
-    struct req_block *blocks;
-    struct cg_net_ep *eps;
-    char discarded[4096]; /* see discard_unexpected */
-};
-
-static int from_ucs(ucs_status_t status)
-{
-    switch (status) {
-    case UCS_OK: return CG_OK;
-    case UCS_ERR_NO_MEMORY: return CG_ERR_NOMEM;
-    case UCS_ERR_NO_RESOURCE: return CG_AGAIN;
-    case UCS_ERR_MESSAGE_TRUNCATED: return CG_ERR_LIMIT;
-    case UCS_ERR_UNREACHABLE:
-    case UCS_ERR_NOT_CONNECTED:
-    case UCS_ERR_CONNECTION_RESET:
-    case UCS_ERR_ENDPOINT_TIMEOUT:
-    case UCS_ERR_REJECTED: return CG_ERR_PEER;
-    default: return CG_ERR_NET;
-    }
-}
-
-/* --- requests --- */
-
-static struct cg_net_req *req_get(struct cg_net *net)
-{
-    struct cg_net_req *req = net->free;
-
-    if (!req) {
-        struct req_block *block = calloc(1, sizeof(*block));
-        if (!block) return NULL;
-        block->next = net->blocks;
-        net->blocks = block;
-        for (int i = REQ_BLOCK - 1; i >= 0; i--) {
-            block->req[i].net = net;
-            block->req[i].next = net->free;
-            net->free = &block->req[i];
-        }
-        req = net->free;
-    }
-    net->free = req->next;
-    req->state = REQ_POSTED;
-    req->status = CG_OK;
-    req->bytes = 0;
-    return req;
-}
-
-static void req_put(struct cg_net_req *req)
-{
-    req->state = REQ_FREE;
-    req->next = req->net->free;
-    req->net->free = req;
-}
-
-/* The end of a request inside UCX. */
-static void req_finish(struct cg_net_req *req, void *ucp, ucs_status_t status, size_t bytes)
-{
-    int orphan = REQ_ORPHAN == req->state;
-
-    req->status = UCS_ERR_NO_RESOURCE == status ? CG_ERR_NET : from_ucs(status);
-    req->bytes = bytes;
-    req->state = REQ_DONE;
-    ucp_request_free(ucp);
-    if (orphan) req_put(req);
-}
-
-static void on_sent(void *ucp, ucs_status_t status, void *user)
-{
-    struct cg_net_req *req = user;
-
-    req_finish(req, ucp, status, req->bytes);
-}
-
-static void on_received(void *ucp, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user)
-{
-    req_finish(user, ucp, status, UCS_OK == status ? info->length : 0);
-}
-
-/* What UCX returned for a request: complete at once (NULL), an error, or under way, then its callback may have run. */
-static int req_started(struct cg_net_req *req, ucs_status_ptr_t ptr, struct cg_net_req **out)
-{
-    if (UCS_PTR_IS_ERR(ptr)) {
-        req_put(req);
-        return from_ucs(UCS_PTR_STATUS(ptr));
-    }
-    if (!ptr) req->state = REQ_DONE;
-    req->ucp = ptr;
-    *out = req;
-    return CG_OK;
-}
-
-static double now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double) t.tv_sec * 1e3 + (double) t.tv_nsec * 1e-6;
-}
-
-static void ucx_cancel(struct cg_net *net, struct cg_net_req *req)
-{
-    if (REQ_POSTED == req->state) {
-        double end = now_ms() + CANCEL_MS;
-        ucp_request_cancel(net->worker, req->ucp);
-        while (REQ_POSTED == req->state && now_ms() < end) ucp_worker_progress(net->worker);
-    }
-    if (REQ_POSTED == req->state) {
-        req->state = REQ_ORPHAN;
-        cg_log(1, "UCX still holds a cancelled request after %d ms; its buffer must stay mapped",
-               CANCEL_MS);
-        return;
-    }
-    req_put(req);
-}
 
 /* --- worker --- */
 
@@ -206,7 +52,8 @@ static int ucx_open(const struct cg_params *params, const char *hint, struct cg_
 
     (void) params;
     if (UCS_OK != rc) {
-        snprintf(why, len, "%s: %s (UCX_TLS=%s, UCX_NET_DEVICES=%s): `ucx_info -d` lists the transports that work here; "
+        snprintf(why, len,
+                 "%s: %s (UCX_TLS=%s, UCX_NET_DEVICES=%s): `ucx_info -d` lists the transports that work here; "
                  "unset UCX_TLS and UCX_NET_DEVICES or name some of those",
                  call, ucs_status_string(rc), getenv("UCX_TLS") ? getenv("UCX_TLS") : "unset",
                  getenv("UCX_NET_DEVICES") ? getenv("UCX_NET_DEVICES") : "unset");
@@ -229,7 +76,7 @@ static int query_address(struct cg_net *net, uint32_t flags, void *addr, size_t 
                               .address_flags = flags};
     ucs_status_t rc = ucp_worker_query(net->worker, &attr);
 
-    if (UCS_OK != rc) return from_ucs(rc);
+    if (UCS_OK != rc) return cg_ucx_status(rc);
     *len = attr.address_length;
     if (*len <= CG_NET_ADDR_MAX) memcpy(addr, attr.address, *len);
     ucp_worker_release_address(net->worker, attr.address);
@@ -253,7 +100,7 @@ static int ucx_address(struct cg_net *net, void *addr, size_t *len)
 static void on_error(void *arg, ucp_ep_h ucp, ucs_status_t status)
 {
     struct cg_net_ep *ep = arg;
-    int rc = from_ucs(status);
+    int rc = cg_ucx_status(status);
 
     (void) ucp;
     ep->status = rc < 0 ? rc : CG_ERR_NET;
@@ -286,17 +133,24 @@ static int ucx_connect(struct cg_net *net, const void *addr, size_t len, int rem
     return CG_OK;
 }
 
+/* Until UCX is done with it, or end has come. */
+static void await(struct cg_net *net, ucs_status_ptr_t ptr, double end)
+{
+    if (!UCS_PTR_IS_PTR(ptr)) return;
+    while (UCS_INPROGRESS == ucp_request_check_status(ptr) && cg_ucx_now_ms() < end) {
+        ucp_worker_progress(net->worker);
+    }
+    ucp_request_free(ptr);
+}
+
 /* UCX may close by force only what was made with error handling; otherwise it flushes, which a dead peer prevents:
  * then the worker's end takes the endpoint along. */
 static void close_ep(struct cg_net *net, struct cg_net_ep *ep, double end)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = ep->remote ? UCP_EP_CLOSE_FLAG_FORCE : 0};
-    ucs_status_ptr_t ptr = ucp_ep_close_nbx(ep->ucp, &param);
 
-    if (!UCS_PTR_IS_PTR(ptr)) return;
-    while (UCS_INPROGRESS == ucp_request_check_status(ptr) && now_ms() < end) ucp_worker_progress(net->worker);
-    ucp_request_free(ptr);
+    await(net, ucp_ep_close_nbx(ep->ucp, &param), end);
 }
 
 static void drop_ep(struct cg_net *net, struct cg_net_ep *ep, double end)
@@ -309,7 +163,7 @@ static void drop_ep(struct cg_net *net, struct cg_net_ep *ep, double end)
     free(ep);
 }
 
-static void ucx_disconnect(struct cg_net *net, struct cg_net_ep *ep) { drop_ep(net, ep, now_ms() + CLOSE_MS); }
+static void ucx_disconnect(struct cg_net *net, struct cg_net_ep *ep) { drop_ep(net, ep, cg_ucx_now_ms() + CLOSE_MS); }
 
 static int ucx_ep_status(struct cg_net *net, struct cg_net_ep *ep)
 {
@@ -323,28 +177,27 @@ static void discard_unexpected(struct cg_net *net, double end)
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE, .memory_type = UCS_MEMORY_TYPE_HOST};
     ucp_tag_recv_info_t info;
 
-    while (now_ms() < end && ucp_tag_probe_nb(net->worker, 0, 0, 0, &info) && info.length <= sizeof(net->discarded)) {
+    while (cg_ucx_now_ms() < end && ucp_tag_probe_nb(net->worker, 0, 0, 0, &info)) {
+        if (info.length > sizeof(net->discarded)) return;
         ucp_tag_message_h msg = ucp_tag_probe_nb(net->worker, 0, 0, 1, &info);
         ucs_status_ptr_t ptr = ucp_tag_msg_recv_nbx(net->worker, net->discarded, info.length, msg, &param);
-        if (!UCS_PTR_IS_PTR(ptr)) continue;
-        while (UCS_INPROGRESS == ucp_request_check_status(ptr) && now_ms() < end) ucp_worker_progress(net->worker);
-        ucp_request_free(ptr);
+        await(net, ptr, end);
     }
 }
 
 /* Endpoints go first: that completes their sends. Callbacks may still run until the worker is gone. */
 static void ucx_close(struct cg_net *net)
 {
-    double end = now_ms() + CLOSE_MS;
+    double end = cg_ucx_now_ms() + CLOSE_MS;
 
-    discard_unexpected(net, now_ms() + CANCEL_MS);
+    discard_unexpected(net, cg_ucx_now_ms() + CANCEL_MS);
     while (net->eps) drop_ep(net, net->eps, end);
     for (struct req_block *block = net->blocks; block; block = block->next) {
         for (int i = 0; i < REQ_BLOCK; i++) {
             if (REQ_POSTED == block->req[i].state) ucp_request_cancel(net->worker, block->req[i].ucp);
         }
     }
-    while (ucp_worker_progress(net->worker) && now_ms() < end) continue; /* what closing has left to do */
+    while (ucp_worker_progress(net->worker) && cg_ucx_now_ms() < end) continue; /* what closing has left to do */
     discard_unexpected(net, end);
     ucp_worker_destroy(net->worker);
     ucp_cleanup(net->context);
@@ -385,61 +238,6 @@ static void ucx_dereg(struct cg_net *net, struct cg_net_mem *mem)
     free(mem);
 }
 
-/* The memory is host memory: UCX need not ask the driver. Without the handle its registration cache finds it. */
-static void set_param(ucp_request_param_t *param, struct cg_net_req *req, struct cg_net_mem *mem)
-{
-    param->op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    param->memory_type = UCS_MEMORY_TYPE_HOST;
-    param->user_data = req;
-#if USE_MEMH
-    if (mem) {
-        param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-        param->memh = mem->ucp;
-    }
-#else
-    (void) mem;
-#endif
-}
-
-static int ucx_isend(struct cg_net *net, struct cg_net_ep *ep, uint64_t tag, const void *buf, size_t bytes,
-                     struct cg_net_mem *mem, struct cg_net_req **out)
-{
-    ucp_request_param_t param;
-    struct cg_net_req *req;
-
-    if (ep->status) return ep->status;
-    if (!(req = req_get(net))) return CG_ERR_NOMEM;
-    req->bytes = bytes;
-    set_param(&param, req, mem);
-    param.cb.send = on_sent;
-    return req_started(req, ucp_tag_send_nbx(ep->ucp, buf, bytes, tag, &param), out);
-}
-
-/* Without immediate completion, since UCX 1.13 then does not tell the length: the callback does, perhaps at once. */
-static int ucx_irecv(struct cg_net *net, uint64_t tag, void *buf, size_t capacity, struct cg_net_mem *mem,
-                     struct cg_net_req **out)
-{
-    struct cg_net_req *req = req_get(net);
-    ucp_request_param_t param;
-
-    if (!req) return CG_ERR_NOMEM;
-    set_param(&param, req, mem);
-    param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-    param.cb.recv = on_received;
-    return req_started(req, ucp_tag_recv_nbx(net->worker, buf, capacity, tag, UINT64_MAX, &param), out);
-}
-
-static int ucx_test(struct cg_net *net, struct cg_net_req *req, size_t *bytes)
-{
-    int status = req->status;
-
-    (void) net;
-    if (REQ_DONE != req->state) return CG_AGAIN;
-    *bytes = req->bytes;
-    req_put(req);
-    return status;
-}
-
 static int ucx_progress(struct cg_net *net) { return (int) ucp_worker_progress(net->worker); }
 
 const struct cg_net_ops cg_net_ucx = {
@@ -454,9 +252,9 @@ const struct cg_net_ops cg_net_ucx = {
     .ep_status = ucx_ep_status,
     .reg = ucx_reg,
     .dereg = ucx_dereg,
-    .isend = ucx_isend,
-    .irecv = ucx_irecv,
-    .test = ucx_test,
-    .cancel = ucx_cancel,
+    .isend = cg_ucx_isend,
+    .irecv = cg_ucx_irecv,
+    .test = cg_ucx_test,
+    .cancel = cg_ucx_cancel,
     .progress = ucx_progress,
 };

@@ -134,7 +134,8 @@ static int step_link(struct cg_proxy_link *link)
 
 static int finished(const struct cg_proxy_link *link)
 {
-    return link->status || (link->quiet >= LINGER_PASSES && !cg_proxy_has_tenant(link) && !cg_proxy_sends_pending(link));
+    if (link->status) return 1;
+    return link->quiet >= LINGER_PASSES && !cg_proxy_has_tenant(link) && !cg_proxy_sends_pending(link);
 }
 
 int cg_proxy_progress(struct cg_proxy *proxy)

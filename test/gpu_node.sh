@@ -3,8 +3,8 @@
 # Build and test on a GPU node without network.
 # usage: gpu_node.sh TARBALL DEPSDIR [configure options]
 #   TARBALL  from `make dist`: it carries configure, so that autoconf and libtool are not needed here
-#   DEPSDIR  what the node lacks, each in a prefix of its own: ucx/ cmocka/ hwloc/ openmpi/ (bin include lib), and osu/
-#            with osu_allreduce and osu_iallreduce somewhere below, or with a build.sh that installs them in its argument
+#   DEPSDIR  what the node lacks, each in a prefix of its own: ucx/ cmocka/ hwloc/ openmpi/ (bin include lib), and
+#            osu/ with osu_allreduce and osu_iallreduce somewhere below, or a build.sh that installs them in $1
 # Logs go to $OUT (default ./gpu-node-logs); the last lines are a table. Steps beyond `make check` are the scripts in
 # test/gpu/accept.d: each prints lines `name: ok|FAILED|skipped detail`. They find in the environment:
 #   top_srcdir top_builddir RUN MPIRUN MPICC OSU (directory or empty) OUT MPS (1 while the MPS daemon runs) DEPSDIR
@@ -47,7 +47,8 @@ for lib in ucx cmocka hwloc openmpi; do
 done
 export LD_LIBRARY_PATH="$libs/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
-(nvidia-smi; nvidia-smi topo -m; uname -a; nvcc --version || /usr/local/cuda/bin/nvcc --version) >"$OUT/machine.log" 2>&1
+(nvidia-smi; nvidia-smi topo -m; uname -a; nvcc --version || /usr/local/cuda/bin/nvcc --version) \
+    >"$OUT/machine.log" 2>&1
 
 build_tree() {
     say "unpacking, configuring and building in $work"

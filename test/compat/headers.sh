@@ -36,8 +36,9 @@ fetch() {
     [ -s "$cache/apt/sources.list" ] || skip "this machine's apt knows no Debian mirror"
     private_apt apt-get update >"$cache/log" 2>&1
     (cd "$cache/deb" &&
-        private_apt apt-get download "libopenmpi-dev=$version" libpmix-dev libhwloc-dev libevent-dev) >>"$cache/log" 2>&1 ||
-        skip "libopenmpi-dev $version cannot be had from $suite: $(grep '^E:' "$cache/log" | head -n 1)"
+        private_apt apt-get download "libopenmpi-dev=$version" libpmix-dev libhwloc-dev libevent-dev) \
+        >>"$cache/log" 2>&1 ||
+        skip "libopenmpi-dev $version cannot be had from $suite: $(grep -m 1 '^E:' "$cache/log")"
     mkdir "$root.part" || exit 99
     for deb in "$cache"/deb/*.deb; do dpkg -x "$deb" "$root.part" || exit 99; done
     rm -rf "$cache/apt" "$cache/deb"
@@ -50,7 +51,8 @@ for tool in apt-get dpkg; do command -v $tool >/dev/null || skip "$tool is missi
 internal=$(dirname "$(find "$root/usr" -name ompi_config.h -path '*/openmpi/ompi_config.h' | head -n 1)")
 flags="-std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I$top_srcdir"
 [ "$(uname -m)" = x86_64 ] && flags="$flags -mcx16"
-for dir in "$internal" "$(dirname "$internal")" $(find "$root/usr" -type d -path '*/pmix*/include') "$root/usr/include"; do
+pmix=$(find "$root/usr" -type d -path '*/pmix*/include')
+for dir in "$internal" "$(dirname "$internal")" $pmix "$root/usr/include"; do
     flags="$flags -isystem $dir"
 done
 flags="$flags -isystem $top_srcdir/ompi_coll_gpu/shims"

@@ -50,7 +50,8 @@ void cg_gpu_classify(const void *p, struct cg_mem *mem)
 {
     *mem = (struct cg_mem){.kind = CG_MEM_HOST, .device = -1};
     for (int i = 0; i < BLOCKS; i++) {
-        if (!blocks[i].at || (const char *) p < blocks[i].at || (const char *) p >= blocks[i].at + blocks[i].bytes) continue;
+        const char *at = blocks[i].at;
+        if (!at || (const char *) p < at || (const char *) p >= at + blocks[i].bytes) continue;
         *mem = (struct cg_mem){CG_MEM_DEVICE, blocks[i].device, (uint64_t) i};
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Pretended GPUs: gpu.h and fast.h over host memory, so that the engine's choices between executors run anywhere. The
- * general executor runs the host interpreter; the fast one exchanges through double-buffered boxes and fails loudly if a
- * box is overwritten before it was read (the reuse invariant). */
+ * general executor runs the host interpreter; the fast one exchanges through double-buffered boxes and fails loudly if
+ * a box is overwritten before it was read (the reuse invariant). */
 #ifndef CG_TEST_ENGINE_FAKE_GPU_H
 #define CG_TEST_ENGINE_FAKE_GPU_H
 

@@ -41,7 +41,10 @@ static void free_buffers(uint32_t n)
     }
 }
 
-static uint32_t *pick(uint32_t r, int kind, int which) { return kind == DEVICE ? buf[r].device[which] : buf[r].host[which]; }
+static uint32_t *pick(uint32_t r, int kind, int which)
+{
+    return kind == DEVICE ? buf[r].device[which] : buf[r].host[which];
+}
 
 struct plan_of_call {
     int src[MESH_MAX], dst[MESH_MAX], inplace, blocking;

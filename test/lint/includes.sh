@@ -19,7 +19,7 @@ BEGIN {
     # Foreign headers, and the paths that may include them. Tests and bench are users of all.
     n = split("^(mpi|ompi_config|opal_config|mpi-ext)[.]h$|^(ompi|opal|orte|pmix)/ ^ompi_coll_gpu/|^test/mpi/ " \
               "^(cuda|cudart|nv|cooperative_groups|device_|driver_types|cub/|thrust/) ^kernels/cuda/ " \
-              "^uc[pmst]/ ^proxy/net_ucx[.]c$ " \
+              "^uc[pmst]/ ^proxy/net_ucx[_a-z]*[.][ch]$ " \
               "^hwloc ^topo/", foreign, " ")
     users = "^(test|bench)/"
 }

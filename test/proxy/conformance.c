@@ -162,12 +162,16 @@ static void order(struct duo *d, int posted)
     size_t stride = 70000;
     char *out = malloc(MANY * stride), *in = malloc(MANY * stride);
 
-    for (int i = 0; posted && i < MANY; i++) recv[i] = duo_recv(d, 1, TAG(10 + i % 3), in + (size_t) i * stride, stride);
+    for (int i = 0; posted && i < MANY; i++) {
+        recv[i] = duo_recv(d, 1, TAG(10 + i % 3), in + (size_t) i * stride, stride);
+    }
     for (int i = 0; i < MANY; i++) {
         fill(out + (size_t) i * stride, bytes[i / 3 % 8], (unsigned) i);
         send[i] = duo_send(d, 0, TAG(10 + i % 3), out + (size_t) i * stride, bytes[i / 3 % 8]);
     }
-    for (int i = 0; !posted && i < MANY; i++) recv[i] = duo_recv(d, 1, TAG(10 + i % 3), in + (size_t) i * stride, stride);
+    for (int i = 0; !posted && i < MANY; i++) {
+        recv[i] = duo_recv(d, 1, TAG(10 + i % 3), in + (size_t) i * stride, stride);
+    }
     for (int i = 0; i < MANY; i++) {
         wait_ok(d, 1, recv[i], bytes[i / 3 % 8]);
         check(in + (size_t) i * stride, bytes[i / 3 % 8], (unsigned) i);

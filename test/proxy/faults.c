@@ -84,7 +84,8 @@ static void test_garbage(void **state)
         } else {
             struct cg_net_req *req;
             uint64_t tag = (uint64_t) p.end[0][1].config.local_id << 32 | 0x636770u;
-            assert_int_equal(CG_OK, cg_net_loop.isend(p.side[0].net, p.ep[0], tag, &h, kind == 2 ? 10 : 64, NULL, &req));
+            assert_int_equal(CG_OK,
+                             cg_net_loop.isend(p.side[0].net, p.ep[0], tag, &h, kind == 2 ? 10 : 64, NULL, &req));
         }
         pair_progress(&p, 20);
         assert_int_equal(CG_ERR_INTERNAL, cg_proxy_link_status(p.end[0][victim].link));
