@@ -12,7 +12,8 @@ static void log_sink(int level, const char *line, void *ctx)
 {
     (void) level;
     (void) ctx;
-    opal_output(cg_state.output, "coll_gpu: rank %u: %s", OMPI_PROC_MY_NAME->vpid, line);
+    if (!strncmp(line, "rank ", 5)) opal_output(cg_state.output, "coll_gpu: %s", line);
+    else opal_output(cg_state.output, "coll_gpu: rank %u: %s", OMPI_PROC_MY_NAME->vpid, line);
 }
 
 /* Open MPI checks the interface's version after open, and not the release: this is what protects against a library
