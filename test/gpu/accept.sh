@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by the scripts in accept.d. Each prints one line "name: ok|FAILED|skipped detail", returns 0, 1 or 77, and logs
-# everything to $OUT/name.log (or to its output where that is this very file).
-# From the environment: BUILD or top_builddir (build tree), MPIRUN, RUN, OSU or OSU_DIR (folder with osu_allreduce), OUT,
-# MPS (1: the MPS daemon runs already).
+# Sourced by the scripts in accept.d. Each prints one line "name: ok|FAILED|skipped detail", returns 0, 1 or 77, and
+# logs everything to $OUT/name.log (or to its output where that is this very file).
+# From the environment: BUILD or top_builddir (build tree), MPIRUN, RUN, OSU or OSU_DIR (folder with osu_allreduce),
+# OUT, MPS (1: the MPS daemon runs already).
 
 name=$(basename "$0" .sh)
 build=${BUILD:-${top_builddir:?set BUILD to the build tree}}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One thread runs collectives in a loop, another sits in cudaDeviceSynchronize: it must keep returning, and no kernel of
- * coll/gpu may stay on the GPU longer than set, measured by the kernel itself (coll_gpu_longest_ns). */
+ * One thread runs collectives in a loop, another sits in cudaDeviceSynchronize: it must keep returning, and no kernel
+ * of coll/gpu may stay on the GPU longer than set, measured by the kernel itself (coll_gpu_longest_ns). */
 #include "test/gpu/gpu_test.h"
 #include "test/gpu/spin.h"
 
