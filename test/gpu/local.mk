@@ -22,6 +22,21 @@ test_gpu_sm_manners_SOURCES = test/gpu/sm_manners.c $(sm_world)
 test_gpu_sm_manners_CFLAGS = $(cg_cflags)
 test_gpu_sm_manners_LDFLAGS = $(cg_ldflags)
 test_gpu_sm_manners_LDADD = $(sm_libs)
+
+# The fast executor, with ranks as processes. fast_time prints a table.
+check_PROGRAMS += test/gpu/fast_check test/gpu/fast_time
+TESTS += test/gpu/fast_check
+fast_world = test/gpu/fast_world.c test/gpu/fast_world.h
+test_gpu_fast_check_SOURCES = test/gpu/fast_check.c $(fast_world)
+test_gpu_fast_check_CFLAGS = $(cg_cflags)
+test_gpu_fast_check_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+test_gpu_fast_check_LDFLAGS = $(cg_ldflags)
+test_gpu_fast_check_LDADD = $(sm_libs)
+test_gpu_fast_time_SOURCES = test/gpu/fast_time.c $(fast_world)
+test_gpu_fast_time_CFLAGS = $(cg_cflags)
+test_gpu_fast_time_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+test_gpu_fast_time_LDFLAGS = $(cg_ldflags)
+test_gpu_fast_time_LDADD = $(sm_libs)
 endif
 
 # MPI programs of the acceptance scripts (accept.d), which run on a GPU node; mpirun starts them.

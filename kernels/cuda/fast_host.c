@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Operations of the fast executor: one is with the GPU at a time, through the doorbell of a lingering launch or a
+ * launch of its own; the others wait their turn. The hand-shakes are described in fast_ctl.h. */
+#include <string.h>
+#include <time.h>
+
+#include "kernels/cuda/fast_host.h"
+
+/* An unfinished operation is launched again at once while it is young, then after rests of an eighth of its age. */
+#define YOUNG_NS 200000
+#define REST_MIN_NS 20000
+#define REST_MAX_NS 1000000
+#define ASK_CUDA_POLLS 65536
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000000000ull + (uint64_t) t.tv_nsec;
+}
+
+static void end_run(struct cg_fast *fast, struct cg_fast_run *r, int status)
+{
+    if (r->state == CG_FAST_GIVEN) fast->current = -1;
+    r->status = status;
+    r->state = r->cancelled ? CG_FAST_FREE : CG_FAST_ENDED;
+    if (r->cancelled) fast->busy--;
+}
+
+/* Nothing of it was sent, here or by any rank: it does not count as a use of the window. */
+static void refuse(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    if (r->big) r->window->group = r->first;
+    else r->window->seq--;
+    end_run(fast, r, CG_ERR_UNSUPPORTED);
+}
+
+/* ---- to the GPU ---- */
+
+typedef uint32_t quad __attribute__((vector_size(16)));
+
+static void ring(struct cg_fast *fast, const struct cg_fast_cmd *cmd, uint32_t n)
+{
+    const uint64_t word[4] = {cmd->src, cmd->dst, (uint64_t) cmd->seq << 32 | cmd->count, cmd->misc};
+
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    for (int i = 0; i < 4; i++) {
+        quad v = {(uint32_t) word[i], n, (uint32_t) (word[i] >> 32), n};
+        *(volatile quad *) &fast->ctl->door.w[4 * i] = v;
+    }
+}
+
+static uint32_t take_number(struct cg_fast *fast)
+{
+    fast->n = cg_fast_next(fast->n);
+    if (fast->n == 1) memset(fast->ctl->end, 0, sizeof fast->ctl->end); /* old numbers come again */
+    return fast->n;
+}
+
+static int launch_small(struct cg_fast *fast, const struct cg_fast_run *r, uint64_t misc)
+{
+    struct cg_fast_launch *l = &fast->launch;
+
+    l->id++;
+    l->n = r->n;
+    l->cmd = r->cmd;
+    l->cmd.misc = misc;
+    l->view = r->window->view;
+    __atomic_store_n(&fast->ctl->leaving[l->id & 1], l->id << 1, __ATOMIC_RELEASE);
+    fast->ringable = (misc & CG_CMD_LINGER) != 0;
+    fast->grid = r->blocks;
+    fast->threads = r->threads;
+    return cg_fx_launch(l, r->blocks, r->threads, fast->stream);
+}
+
+static int launch_big(struct cg_fast *fast, const struct cg_fast_run *r)
+{
+    struct cg_fast_big a = {.ctl = fast->ctl, .state = fast->state, .src = r->cmd.src, .dst = r->cmd.dst,
+                            .bytes = r->bytes, .first = r->first, .end = r->end, .misc = r->cmd.misc, .n = r->n,
+                            .chunk = r->chunk, .bulk = fast->bulk, .view = r->window->view};
+
+    return cg_fx_launch_big(&a, r->blocks, fast->stream);
+}
+
+static int launch(struct cg_fast *fast, const struct cg_fast_run *r, uint64_t misc)
+{
+    struct cg_gpu_scope scope;
+    int rc = cg_gpu_enter(fast->device, &scope);
+
+    if (rc != CG_OK) return rc;
+    if (!cg_cuda_ok(r->big ? launch_big(fast, r) : launch_small(fast, r, misc))) rc = CG_ERR_GPU;
+    cg_gpu_leave(&scope);
+    fast->counters.launches++;
+    return rc;
+}
+
+/* May the lingering grid serve it? A resumed one needs the shape that it had, since positions count its passes. */
+static int fits(const struct cg_fast *fast, const struct cg_fast_run *r)
+{
+    if (r->big || fast->grid < r->blocks) return 0;
+    return (r->cmd.misc & CG_CMD_RESUME) ? fast->threads == r->threads : fast->threads >= r->threads;
+}
+
+/* A grid that lingers but cannot serve what comes next is told to leave: the launch queues behind it. */
+static void dismiss(struct cg_fast *fast)
+{
+    struct cg_fast_cmd leave = {.misc = CG_CMD_EXIT};
+
+    ring(fast, &leave, take_number(fast));
+    fast->ringable = fast->stray = 0;
+}
+
+static void give(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    uint64_t misc = r->cmd.misc;
+    int rc;
+
+    if (fast->stray || (fast->ringable && !fits(fast, r))) dismiss(fast);
+    r->n = take_number(fast);
+    r->seen = 0;
+    r->parked = 0;
+    r->state = CG_FAST_GIVEN;
+    fast->current = (int) (r - fast->run);
+    fast->idle_polls = 0;
+    if (fast->ringable) {
+        r->threads = fast->threads;
+        ring(fast, &r->cmd, r->n);
+        cg_fence_sc();
+        fast->counters.doorbells++;
+        if (__atomic_load_n(&fast->ctl->leaving[fast->launch.id & 1], __ATOMIC_ACQUIRE) == fast->launch.id << 1) return;
+        misc = (misc & ~CG_CMD_LINGER) | CG_CMD_RETRY;
+        fast->stray = 1;
+    }
+    rc = launch(fast, r, misc);
+    if (rc != CG_OK) end_run(fast, r, rc);
+}
+
+/* ---- from the GPU ---- */
+
+static void park(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    uint64_t now = now_ns(), rest;
+
+    fast->current = -1;
+    fast->counters.left_unfinished++;
+    if (r->cancelled) {
+        end_run(fast, r, CG_ERR_PEER);
+        return;
+    }
+    if (r->since_ns == 0) r->since_ns = now;
+    rest = (now - r->since_ns) / 8;
+    if (rest < REST_MIN_NS) rest = REST_MIN_NS;
+    if (rest > REST_MAX_NS) rest = REST_MAX_NS;
+    r->due_ns = now - r->since_ns < YOUNG_NS ? now : now + rest;
+    r->turn = ++fast->turns;
+    r->state = CG_FAST_PARKED;
+}
+
+/* Block 0's word may answer for all. True if it did. */
+static int answered(struct cg_fast *fast, struct cg_fast_run *r, uint32_t how)
+{
+    if (how == CG_END_REFUSED) refuse(fast, r);
+    else if (how == CG_END_NOT_STARTED) park(fast, r);
+    else return 0;
+    return 1;
+}
+
+static void collect(struct cg_fast *fast)
+{
+    struct cg_fast_run *r = &fast->run[fast->current];
+
+    for (; r->seen < r->blocks; r->seen++) {
+        uint32_t end = __atomic_load_n(&fast->ctl->end[r->seen], __ATOMIC_ACQUIRE), how = end & 7;
+        if (end >> 4 != r->n) return;
+        if (r->seen == 0 && (end & CG_END_LAST)) fast->ringable = 0;
+        if (r->seen == 0 && answered(fast, r, how)) return;
+        r->parked |= how == CG_END_PARKED;
+    }
+    if (r->parked) {
+        r->cmd.misc |= CG_CMD_RESUME;
+        park(fast, r);
+    } else {
+        fast->counters.done++;
+        end_run(fast, r, CG_OK);
+    }
+}
+
+/* ---- peers' announcements ---- */
+
+static int look(const struct cg_fast_check *c)
+{
+    int rc = CG_OK;
+
+    for (uint64_t i = 0; i < c->n; i++) {
+        if (cg_load_acquire(c->posted[i]) < c->want[i]) rc = CG_AGAIN;
+        else if ((cg_load_relaxed(c->kind[i]) & 0xff) != c->kind_want) return CG_ERR_UNSUPPORTED;
+    }
+    return rc;
+}
+
+/* Does the host see by now what the operation waits for? What it has seen, the kernel need not look at. */
+static int look_again(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    int rc = CG_OK;
+
+    if (r->cmd.misc & CG_CMD_CHECK) rc = look(&fast->ctl->check[CG_CMD_SLOT(r->cmd.misc)]);
+    if (rc == CG_OK) r->cmd.misc &= ~CG_CMD_CHECK;
+    return rc;
+}
+
+/* May this one go to the GPU now? One that was sent back for want of announcements goes when the host sees them. */
+static int ready(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    int checks = (r->cmd.misc & CG_CMD_CHECK) != 0, rc;
+
+    if (r->state != CG_FAST_QUEUED && r->state != CG_FAST_PARKED) return 0;
+    rc = look_again(fast, r);
+    if (rc == CG_ERR_UNSUPPORTED) {
+        refuse(fast, r);
+        return 0;
+    }
+    if (r->state == CG_FAST_QUEUED) return 1;
+    return checks ? rc == CG_OK : now_ns() >= r->due_ns;
+}
+
+/* The next one in turn goes to the GPU. */
+static void advance(struct cg_fast *fast)
+{
+    struct cg_fast_run *next = NULL;
+
+    if (fast->current >= 0) collect(fast);
+    if (fast->current >= 0 || fast->busy == 0) return;
+    for (struct cg_fast_run *r = fast->run; r < fast->run + CG_FAST_OPS; r++) {
+        if ((!next || r->turn < next->turn) && ready(fast, r)) next = r;
+    }
+    if (next) give(fast, next);
+}
+
+/* A kernel that died leaves no word. */
+static void ask_cuda(struct cg_fast *fast)
+{
+    struct cg_gpu_scope scope;
+    cudaError_t rc;
+
+    if (cg_gpu_enter(fast->device, &scope) != CG_OK) return;
+    rc = cudaStreamQuery(fast->stream);
+    (void) cudaGetLastError();
+    cg_gpu_leave(&scope);
+    if (rc == cudaErrorNotReady) return;
+    if (fast->current >= 0) collect(fast);
+    if (fast->current >= 0) end_run(fast, &fast->run[fast->current], rc == cudaSuccess ? CG_ERR_INTERNAL : CG_ERR_GPU);
+}
+
+int cg_fast_progress(struct cg_fast *fast)
+{
+    uint64_t done = fast->counters.done;
+
+    advance(fast);
+    if (fast->current >= 0 && ++fast->idle_polls % ASK_CUDA_POLLS == 0) ask_cuda(fast);
+    return (int) (fast->counters.done - done);
+}
+
+int cg_fast_test(struct cg_fast *fast, int id)
+{
+    struct cg_fast_run *r = &fast->run[id];
+
+    if (id == fast->current) collect(fast);
+    if (r->state != CG_FAST_ENDED) return CG_AGAIN;
+    r->state = CG_FAST_FREE;
+    fast->busy--;
+    return r->status;
+}
+
+void cg_fast_cancel(struct cg_fast *fast, int id)
+{
+    struct cg_fast_run *r = &fast->run[id];
+
+    r->cancelled = 1;
+    r->window->usable = 0;
+    if (r->state != CG_FAST_GIVEN) end_run(fast, r, CG_ERR_PEER);
+}
+
+int cg_fast_busy(const struct cg_fast *fast) { return fast->busy; }
+
+void cg_fast_get_counters(const struct cg_fast *fast, struct cg_fast_counters *c)
+{
+    *c = fast->counters;
+    c->longest_ns = cg_load_relaxed(&fast->ctl->longest_ns);
+}
+
+/* ---- posting ---- */
+
+static int at_most(int a, int b) { return a < b ? a : b; }
+
+/* Blocks and threads. Lines belong to places, not to blocks: peers may choose differently. */
+static void shape(const struct cg_fast *fast, const struct cg_fast_op *op, struct cg_fast_run *r)
+{
+    const struct cg_fast_layout *l = &r->window->view.l;
+    uint64_t kib = r->bytes >> 10;
+    int blocks = op->blocks;
+
+    r->threads = CG_FAST_THREADS;
+    if (blocks <= 0 && r->big) {
+        blocks = (int) cg_min_u64(l->rings, r->end - r->first);
+    } else if (blocks <= 0 && kib < 4) {
+        blocks = 1;
+        r->threads = r->bytes <= 256 ? 32 : r->bytes <= 1024 ? 128 : CG_FAST_THREADS;
+    } else if (blocks <= 0) {
+        blocks = kib <= 64 ? (int) (kib + 3) / 4 : kib <= 256 ? 16 : kib <= 512 ? 32 : kib <= 4096 ? 64 : 128;
+    }
+    blocks = at_most(blocks, at_most(fast->max_blocks, fast->sms));
+    if (r->window->shared && op->blocks <= 0) blocks = at_most(blocks, CG_FAST_SHARED_BLOCKS);
+    if (r->big) blocks = at_most(blocks, (int) l->rings);
+    r->blocks = at_most(blocks, CG_FAST_BLOCKS);
+}
+
+/* Chunks small enough that every ring has some to pipeline. From facts equal on all ranks. */
+static void split(struct cg_fast_run *r)
+{
+    const struct cg_fast_layout *l = &r->window->view.l;
+    uint64_t nranks = r->window->view.nranks, row = nranks * l->rings;
+
+    r->chunk = l->chunk;
+    while (r->chunk > 2048 && r->bytes < row * r->chunk * 2) r->chunk /= 2;
+    r->first = r->window->group;
+    r->end = r->window->group += (r->bytes + nranks * r->chunk - 1) / (nranks * r->chunk);
+}
+
+static void add_checks(struct cg_fast *fast, const struct cg_fast_op *op, struct cg_fast_run *r)
+{
+    struct cg_fast_check *c = &fast->ctl->check[r - fast->run];
+
+    if (op->ncheck == 0) return;
+    c->n = (uint64_t) op->ncheck;
+    c->kind_want = op->kind_want;
+    for (int i = 0; i < op->ncheck; i++) {
+        c->posted[i] = op->posted[i];
+        c->want[i] = op->want[i];
+        c->kind[i] = op->kind[i];
+    }
+    r->cmd.misc |= CG_CMD_CHECK;
+}
+
+static int check_op(const struct cg_fast_window *w, const struct cg_fast_op *op)
+{
+    if (!w->usable) return CG_ERR_ARG;
+    if (op->type < 0 || op->type >= CG_TYPE_COUNT || op->redop < 0 || op->redop >= CG_REDOP_COUNT) return CG_ERR_ARG;
+    if (op->type >= CG_TYPE_F32 && op->redop > CG_REDOP_MAX) return CG_ERR_UNSUPPORTED;
+    return op->count > cg_fast_window_max(w, op->protocol) / (uint64_t) op->esize ? CG_ERR_LIMIT : CG_OK;
+}
+
+static struct cg_fast_run *free_run(struct cg_fast *fast)
+{
+    for (int i = 0; i < CG_FAST_OPS; i++) {
+        if (fast->run[i].state == CG_FAST_FREE) return &fast->run[i];
+    }
+    return NULL;
+}
+
+static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_window *w, const struct cg_fast_op *op)
+{
+    r->window = w;
+    r->cancelled = 0;
+    r->since_ns = r->due_ns = 0;
+    r->bytes = op->count * (uint64_t) op->esize;
+    r->big = op->protocol == CG_FAST_TWO_SHOT;
+    if (r->big) split(r);
+    shape(fast, op, r);
+    r->cmd.src = (uint64_t) op->src;
+    r->cmd.dst = (uint64_t) op->dst;
+    r->cmd.count = r->big ? 0 : (uint32_t) op->count;
+    r->cmd.seq = r->big ? 0 : ++w->seq;
+    r->cmd.misc = CG_CMD(w->index, op->type, op->redop, r->blocks, r - fast->run);
+    if (op->protocol == CG_FAST_LL128) r->cmd.misc |= CG_CMD_LL128;
+    if (op->expect_soon && fast->lingers && !r->big) r->cmd.misc |= CG_CMD_LINGER;
+    add_checks(fast, op, r);
+}
+
+int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *w, const struct cg_fast_op *op, int *id)
+{
+    struct cg_fast_run *r = free_run(fast);
+    int rc = check_op(w, op);
+
+    if (rc != CG_OK) return rc;
+    if (!r) return CG_AGAIN;
+    *id = (int) (r - fast->run);
+    fast->busy++;
+    if (op->count == 0) {
+        r->window = w;
+        r->cancelled = 0;
+        r->state = CG_FAST_ENDED;
+        r->status = CG_OK;
+        return CG_OK;
+    }
+    fill(fast, r, w, op);
+    r->state = CG_FAST_QUEUED;
+    r->turn = ++fast->turns;
+    advance(fast);
+    return CG_OK;
+}

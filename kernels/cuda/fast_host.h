@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The fast executor's host side among itself: fast_host.c (operations), fast_window.c (memory). */
+#ifndef CG_KERNELS_CUDA_FAST_HOST_H
+#define CG_KERNELS_CUDA_FAST_HOST_H
+
+#include "kernels/cuda/fast_ctl.h"
+#include "kernels/cuda/host.h"
+
+#define CG_FAST_SHARED_SPIN_NS 20000 /* among ranks of one GPU: they wait for each other's time slice */
+#define CG_FAST_SHARED_BLOCKS 16
+
+/* QUEUED waits for its turn; GIVEN is with the GPU; PARKED left unfinished and waits for its time; ENDED for test. */
+enum cg_fast_op_state { CG_FAST_FREE, CG_FAST_QUEUED, CG_FAST_GIVEN, CG_FAST_PARKED, CG_FAST_ENDED };
+
+struct cg_fast_run {
+    int state, status, cancelled;
+    int blocks, threads, big;
+    int seen; /* blocks known to have ended this dispatch */
+    uint32_t n;
+    struct cg_fast_window *window;
+    struct cg_fast_cmd cmd; /* misc of big ones too */
+    uint64_t bytes, first, end; /* of big ones */
+    uint32_t chunk;
+    int parked;                 /* a block has ended this dispatch unfinished */
+    uint64_t since_ns, due_ns;  /* unfinished since when, to be given again when */
+    uint64_t turn; /* order among those that wait */
+};
+
+struct cg_fast_window {
+    struct cg_fast_window *next;
+    struct cg_fast *fast;
+    struct cg_fast_view view;
+    char *memory;
+    int index, big, shared, ll128, usable;
+    uint32_t imported;           /* bit per rank */
+    uint32_t seq;                /* of the last LL or LL128 operation */
+    uint64_t group;              /* TWO_SHOT groups so far */
+    struct cg_fast_import *from[CG_FAST_RANKS];
+};
+
+/* An allocation of another process, opened once. */
+struct cg_fast_import {
+    struct cg_fast_import *next;
+    unsigned char handle[64];
+    char *base;
+    int users;
+};
+
+/* GPU memory of windows that are gone. */
+struct cg_fast_spare {
+    struct cg_fast_spare *next;
+    char *memory;
+    uint64_t bytes;
+};
+
+struct cg_fast {
+    int device, sms, lingers, max_blocks;
+    cudaStream_t stream, setup;
+    struct cg_fast_ctl *ctl;
+    struct cg_fast_state *state;
+    uint64_t spin_ns;
+    uint32_t bulk;
+    uint32_t n;                    /* last dispatch number */
+    struct cg_fast_launch launch;  /* the last one of a grid that may linger */
+    int ringable, grid, threads;   /* it takes doorbells; its shape */
+    int stray;                     /* one before it may still linger: it was leaving, and may have taken the doorbell */
+    int current;                   /* index of the GIVEN run, -1 = none */
+    int busy, idle_polls;
+    uint64_t turns;
+    struct cg_fast_run run[CG_FAST_OPS];
+    struct cg_fast_import *imports;
+    struct cg_fast_spare *spares;
+    struct cg_fast_window *windows; /* by index */
+    unsigned char used[CG_FAST_WINDOWS];
+    struct cg_fast_counters counters;
+};
+
+/* fast_window.c: give everything back; no kernel of ours runs. */
+void cg_fx_free_windows(struct cg_fast *fast);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The fast executor's two kernels: LL and LL128 with lingering, TWO_SHOT. The hand-shakes are described in fast_ctl.h.
+ * In a lingering grid block 0's first warp alone polls host memory; the other blocks poll a line in GPU memory. Every
+ * block acquires its command, so that what it then reads of the user's buffers is not an old line of its L1. */
+#include "kernels/cuda/fast_bulk.cuh"
+#include "kernels/cuda/fast_ll128.cuh"
+
+struct cg_fast_shared {
+    struct cg_fast_view view;
+    struct cg_fast_cmd cmd;
+    uint32_t window, n;
+    int answer; /* of block 0 for all, 0: each block for itself */
+};
+
+/* ---- commands ---- */
+
+/* Words 0 to 3 of a line, held by lanes 0 to 3. */
+static __device__ __forceinline__ struct cg_fast_cmd cg_cmd_unpack(uint4 v)
+{
+    uint64_t word = (uint64_t) v.z << 32 | v.x, third;
+    struct cg_fast_cmd cmd;
+
+    cmd.src = __shfl_sync(~0u, word, 0);
+    cmd.dst = __shfl_sync(~0u, word, 1);
+    third = __shfl_sync(~0u, word, 2);
+    cmd.count = (uint32_t) third;
+    cmd.seq = (uint32_t) (third >> 32);
+    cmd.misc = __shfl_sync(~0u, word, 3);
+    return cmd;
+}
+
+static __device__ __forceinline__ void cg_cmd_relay(struct cg_fast_state *state, const struct cg_fast_cmd &cmd,
+                                                    uint32_t flag)
+{
+    const uint32_t lane = threadIdx.x;
+    const uint64_t third = (uint64_t) cmd.seq << 32 | cmd.count;
+    const uint64_t word = lane == 0 ? cmd.src : lane == 1 ? cmd.dst : lane == 2 ? third : cmd.misc;
+    const uint4 v = make_uint4((uint32_t) word, flag, (uint32_t) (word >> 32), flag);
+
+    if (lane < 4) cg_gpu_quad_store(&state->relay.w[4 * lane], v);
+}
+
+/* Block 0's first warp: number n from the doorbell line, or false after the linger time. */
+static __device__ __forceinline__ bool cg_door_poll(const struct cg_fast_launch &l, uint32_t n, uint64_t since,
+                                                    struct cg_fast_cmd *cmd)
+{
+    const void *piece = &l.ctl->door.w[4 * (threadIdx.x & 3)];
+
+    for (uint32_t polls = 1;; polls++) {
+        uint4 v = cg_quad_acquire(piece);
+        if (__all_sync(~0u, v.y == n && v.w == n)) {
+            *cmd = cg_cmd_unpack(v);
+            return true;
+        }
+        if ((polls & 3) == 0 && __any_sync(~0u, cg_now_ns() - since > l.linger_ns)) return false;
+    }
+}
+
+static __device__ __forceinline__ void cg_door_leaving(const struct cg_fast_launch &l, uint32_t leaving)
+{
+    if (threadIdx.x == 0) cg_store32_relaxed(&l.ctl->leaving[l.id & 1], l.id << 1 | leaving);
+}
+
+/* As cg_door_poll, with the hand-shake that lets the launch leave. */
+static __device__ __forceinline__ bool cg_door_wait(const struct cg_fast_launch &l, uint32_t n, uint64_t since,
+                                                    struct cg_fast_cmd *cmd)
+{
+    uint4 v;
+
+    if (cg_door_poll(l, n, since, cmd)) return true;
+    cg_door_leaving(l, 1);
+    cg_fence_sc();
+    __syncwarp();
+    v = cg_quad_acquire(&l.ctl->door.w[4 * (threadIdx.x & 3)]);
+    if (!__all_sync(~0u, v.y == n && v.w == n)) return false;
+    cg_door_leaving(l, 0);
+    *cmd = cg_cmd_unpack(v);
+    return true;
+}
+
+/* Have all peers announced what they should? 0, or what block 0 answers. */
+static __device__ __forceinline__ int cg_check_peers(const struct cg_fast_check *c, uint64_t spin_ns)
+{
+    const uint32_t lane = threadIdx.x;
+    struct cg_patience patience = {0, 0};
+    bool mine = lane < cg_load_relaxed(&c->n);
+    const uint64_t *posted = mine ? c->posted[lane] : NULL;
+    uint64_t want = mine ? c->want[lane] : 0;
+
+    while (!__all_sync(~0u, !mine || cg_load_acquire(posted) >= want)) {
+        if (__any_sync(~0u, cg_patience_over(patience, spin_ns))) return CG_END_NOT_STARTED;
+    }
+    mine = mine && (cg_load_relaxed(c->kind[lane]) & 0xff) != c->kind_want;
+    return __any_sync(~0u, mine) ? CG_END_REFUSED : 0;
+}
+
+/* The first warp of a block gets its next command into shared memory. first: the launch's own. */
+static __device__ __forceinline__ void cg_next_zero(const struct cg_fast_launch &l, struct cg_fast_shared &s,
+                                                    bool first, uint64_t start)
+{
+    struct cg_fast_cmd cmd = l.cmd;
+    uint32_t n = first ? l.n : cg_fast_next(s.n);
+    int answer = 0;
+
+    if (!first) {
+        uint64_t since = cg_now_ns();
+        bool old = since - start > l.age_ns;
+        if (!cg_door_wait(l, n, since, &cmd)) cmd.misc = CG_CMD_EXIT;
+        else if (threadIdx.x == 0) l.state->taken = n;
+        if (old) cmd.misc &= ~CG_CMD_LINGER;
+    }
+    if (cmd.misc & CG_CMD_CHECK) {
+        answer = cg_check_peers(&l.ctl->check[CG_CMD_SLOT(cmd.misc)], s.view.spin_ns);
+        if (answer) cmd.misc |= CG_CMD_SKIP;
+    }
+    if (gridDim.x > 1 && (!first || (cmd.misc & CG_CMD_CHECK))) {
+        if (cmd.misc & CG_CMD_EXIT) cmd.src = l.id;
+        cg_cmd_relay(l.state, cmd, cmd.misc & CG_CMD_EXIT ? n | CG_FAST_EXIT : n);
+    }
+    if (threadIdx.x == 0) {
+        s.cmd = cmd;
+        s.n = n;
+        s.answer = answer;
+    }
+}
+
+/* The same for the other blocks. They may miss commands in which they take no part. */
+static __device__ __forceinline__ void cg_next_other(const struct cg_fast_launch &l, struct cg_fast_shared &s,
+                                                     bool first)
+{
+    struct cg_fast_cmd cmd = l.cmd;
+    uint32_t n = l.n, last = first ? (l.n == 1 ? CG_FAST_NUMBERS : l.n - 1) : s.n;
+
+    while (!first || (l.cmd.misc & CG_CMD_CHECK)) {
+        uint4 v = cg_gpu_quad_acquire(&l.state->relay.w[4 * (threadIdx.x & 3)]);
+        n = v.y & ~CG_FAST_EXIT;
+        if (!__all_sync(~0u, v.y == v.w && v.y == __shfl_sync(~0u, v.y, 0) && cg_fast_after(n, last))) continue;
+        cmd = cg_cmd_unpack(v);
+        if (!(v.y & CG_FAST_EXIT) || (uint32_t) cmd.src == l.id) break;
+    }
+    if (threadIdx.x == 0) {
+        s.cmd = cmd;
+        s.n = n;
+        s.answer = 0;
+    }
+}
+
+/* ---- LL and LL128 ---- */
+
+static __device__ __forceinline__ void cg_end(struct cg_fast_ctl *ctl, uint32_t n, uint64_t misc, uint32_t how)
+{
+    if (blockIdx.x == 0 && !(misc & CG_CMD_LINGER)) how |= CG_END_LAST;
+    cg_store32_relaxed(&ctl->end[blockIdx.x], n << 4 | how);
+}
+
+static __device__ __forceinline__ void cg_fast_run(const struct cg_fast_launch &l, struct cg_fast_shared &s)
+{
+    const uint64_t misc = s.cmd.misc;
+    const uint32_t type = CG_CMD_TYPE(misc), log = type < CG_TYPE_F32 ? type >> 1 : type - CG_TYPE_F32 + 2;
+    struct cg_fast_position *position =
+        (struct cg_fast_position *) (s.view.base[s.view.rank] + s.view.l.positions) + blockIdx.x;
+    uint32_t from = misc & CG_CMD_RESUME ? (uint32_t) position->at[0] : 0, stride, passes, done;
+    struct cg_fast_job job;
+
+    job.w = &s.view;
+    job.src = (const char *) s.cmd.src;
+    job.dst = (char *) s.cmd.dst;
+    job.bytes = s.cmd.count << log;
+    job.words = (job.bytes + 7) / 8;
+    job.seq = s.cmd.seq;
+    job.blocks = CG_CMD_BLOCKS(misc);
+    job.type = type;
+    job.redop = CG_CMD_REDOP(misc);
+    stride = job.blocks * blockDim.x;
+    if (misc & CG_CMD_LL128) {
+        bool one = (job.words + CG_LL128_WARP_WORDS - 1) / CG_LL128_WARP_WORDS <= stride / 32;
+        done = one ? cg_ll128_run<1>(job, from, &passes) : cg_ll128_run<3>(job, from, &passes);
+    } else {
+        done = job.words <= stride ? cg_ll_run<1>(job, from, &passes) : cg_ll_run<2>(job, from, &passes);
+    }
+    if (threadIdx.x == 0) position->at[0] = done;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    /* Repeated lines are not answered by a peer: they must not be under way when their place is used again. */
+    if (misc & CG_CMD_RESUME) cg_fence_sys();
+    else cg_fence_gpu();
+    cg_end(l.ctl, s.n, misc, done == passes ? CG_END_DONE : CG_END_PARKED);
+}
+
+static __device__ __forceinline__ void cg_copy_view(struct cg_fast_view *to, const struct cg_fast_view *from)
+{
+    if (threadIdx.x < sizeof *to / 8) ((uint64_t *) to)[threadIdx.x] = ((const uint64_t *) from)[threadIdx.x];
+}
+
+/* The first warp: a command of another window brings that one's view. */
+static __device__ __forceinline__ void cg_change_window(const struct cg_fast_launch &l, struct cg_fast_shared &s)
+{
+    __syncwarp();
+    uint32_t window = CG_CMD_WINDOW(s.cmd.misc);
+    if (window == s.window || (s.cmd.misc & (CG_CMD_EXIT | CG_CMD_SKIP))) return;
+    cg_copy_view(&s.view, l.state->window[window]);
+    __syncwarp();
+    if (threadIdx.x == 0) s.window = window;
+}
+
+__global__ void __launch_bounds__(CG_FAST_THREADS) cg_fast_exchange(const __grid_constant__ struct cg_fast_launch l)
+{
+    __shared__ struct cg_fast_shared s;
+    uint64_t start = cg_now_ns();
+    bool first = true;
+
+    if (threadIdx.x < 32) {
+        cg_copy_view(&s.view, &l.view);
+        if (threadIdx.x == 0) s.window = CG_CMD_WINDOW(l.cmd.misc);
+        if (threadIdx.x == 0) s.n = l.n;
+        __syncwarp();
+    }
+    if (l.cmd.misc & CG_CMD_RETRY) { /* of a launch that takes no doorbells: all blocks find the same */
+        uint32_t taken = *(volatile uint32_t *) &l.state->taken;
+        if (taken == l.n || cg_fast_after(taken, l.n)) return;
+    }
+    for (;; first = false) {
+        if (threadIdx.x < 32) {
+            if (blockIdx.x == 0) cg_next_zero(l, s, first, start);
+            else cg_next_other(l, s, first);
+            cg_change_window(l, s);
+        }
+        __syncthreads();
+        if (s.cmd.misc & CG_CMD_EXIT) break;
+        if (s.answer) {
+            if (threadIdx.x == 0) cg_end(l.ctl, s.n, s.cmd.misc, s.answer);
+        } else if (!(s.cmd.misc & CG_CMD_SKIP) && blockIdx.x < CG_CMD_BLOCKS(s.cmd.misc)) {
+            cg_fast_run(l, s);
+        }
+        if (!(s.cmd.misc & CG_CMD_LINGER)) break;
+        __syncthreads();
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        uint64_t ns = cg_now_ns() - start;
+        if (ns > l.state->longest_ns) {
+            l.state->longest_ns = ns;
+            cg_store_relaxed(&l.ctl->longest_ns, ns);
+        }
+    }
+}
+
+/* ---- TWO_SHOT ---- */
+
+static __device__ __forceinline__ void cg_ts_run(struct cg_ts_shared &s, char *stages)
+{
+    uint32_t t = threadIdx.x;
+    bool bulk_in = false, bulk_out = false;
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    bulk_out = s.a.bulk && cg_ts_whole_in(s.a);
+    bulk_in = s.a.bulk && cg_ts_whole_out(s.a);
+    if (bulk_out && t == 0) cg_ts_bulk_send(s, stages);
+    if (bulk_in && t == CG_TS_SENDERS + CG_TS_REDUCERS) cg_ts_bulk_receive(s, stages + CG_TS_STAGES_OUT * s.a.chunk);
+#endif
+    if (t < CG_TS_SENDERS) {
+        if (!bulk_out) cg_ts_send(s, t);
+    } else if (t < CG_TS_SENDERS + CG_TS_REDUCERS) {
+        cg_ts_reduce(s, t - CG_TS_SENDERS);
+    } else if (!bulk_in) {
+        cg_ts_receive(s, t - CG_TS_SENDERS - CG_TS_REDUCERS);
+    }
+}
+
+/* Block 0 looks first whether the peers have announced the operation, and tells the other blocks. */
+static __device__ __forceinline__ int cg_ts_check(const struct cg_fast_big &a)
+{
+    int answer = 0;
+
+    if (!(a.misc & CG_CMD_CHECK)) return 0;
+    if (threadIdx.x < 32 && blockIdx.x == 0) {
+        struct cg_fast_cmd cmd = {0, 0, 0, 0, 0};
+        answer = cg_check_peers(&a.ctl->check[CG_CMD_SLOT(a.misc)], a.view.spin_ns);
+        cmd.src = (uint64_t) answer;
+        cg_cmd_relay(a.state, cmd, a.n);
+    } else if (threadIdx.x < 32) {
+        uint4 v;
+        do v = cg_gpu_quad_acquire(&a.state->relay.w[0]);
+        while (v.y != a.n || v.w != a.n);
+        answer = (int) v.x;
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0 && answer) cg_end(a.ctl, a.n, 0, answer);
+    return __syncthreads_or(answer);
+}
+
+__global__ void __launch_bounds__(CG_TS_THREADS) cg_fast_two_shot(const __grid_constant__ struct cg_fast_big a)
+{
+    extern __shared__ __align__(128) char stages[];
+    __shared__ struct cg_ts_shared s;
+
+    if ((a.misc & CG_CMD_EXIT) || cg_ts_check(a)) return;
+    if (threadIdx.x < sizeof a / 8) ((uint64_t *) &s.a)[threadIdx.x] = ((const uint64_t *) &a)[threadIdx.x];
+    if (threadIdx.x == 0) {
+        s.parked = 0;
+        s.progress = 0;
+        s.lanes = cg_lanes_of(CG_CMD_TYPE(a.misc), CG_CMD_REDOP(a.misc));
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        for (int i = 0; i < 16; i++) cg_bulk_init(&s.loaded[i >> 3][i & 7]);
+#endif
+    }
+    __syncthreads();
+    cg_ts_run(s, stages);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    cg_fence_sys(); /* credit that peers do not wait for must not be under way when the memory is used again */
+    cg_end(a.ctl, a.n, 0, s.parked ? CG_END_PARKED : CG_END_DONE);
+}
+
+/* ---- launching ---- */
+
+int cg_fx_load(uint32_t *bulk)
+{
+    cudaFuncAttributes attributes;
+    cudaError_t rc = cudaFuncGetAttributes(&attributes, cg_fast_exchange);
+
+    *bulk = 0;
+    if (rc == cudaSuccess) rc = cudaFuncGetAttributes(&attributes, cg_fast_two_shot);
+    if (rc != cudaSuccess || attributes.ptxVersion < 90) return (int) rc;
+    rc = cudaFuncSetAttribute(cg_fast_two_shot, cudaFuncAttributeMaxDynamicSharedMemorySize, CG_TS_BULK_BYTES);
+    if (rc == cudaSuccess) *bulk = CG_TS_BULK_BYTES;
+    return (int) rc;
+}
+
+int cg_fx_launch(const struct cg_fast_launch *launch, int blocks, int threads, void *stream)
+{
+    cg_fast_exchange<<<blocks, threads, 0, (cudaStream_t) stream>>>(*launch);
+    return (int) cudaGetLastError();
+}
+
+int cg_fx_launch_big(const struct cg_fast_big *big, int blocks, void *stream)
+{
+    cg_fast_two_shot<<<blocks, CG_TS_THREADS, big->bulk, (cudaStream_t) stream>>>(*big);
+    return (int) cudaGetLastError();
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Memory accesses of the fast executor: lines between GPUs, and user buffers of any alignment. */
+#ifndef CG_KERNELS_CUDA_FAST_MEM_CUH
+#define CG_KERNELS_CUDA_FAST_MEM_CUH
+
+#include "kernels/cuda/fast_ctl.h"
+#include "kernels/cuda/words.cuh"
+
+#define CG_LOAD_QUAD(name, order)                                                  \
+    static __device__ __forceinline__ uint4 name(const void *p)                    \
+    {                                                                              \
+        uint4 v;                                                                   \
+        asm volatile("ld." order ".global.v4.u32 {%0,%1,%2,%3},[%4];"              \
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)                  \
+                     : "l"(p)                                                      \
+                     : "memory");                                                  \
+        return v;                                                                  \
+    }
+CG_LOAD_QUAD(cg_quad_acquire, "acquire.sys")
+CG_LOAD_QUAD(cg_quad_relaxed, "relaxed.sys")
+CG_LOAD_QUAD(cg_gpu_quad_acquire, "acquire.gpu")
+#undef CG_LOAD_QUAD
+
+static __device__ __forceinline__ void cg_quad_store(void *p, uint4 v)
+{
+    asm volatile("st.relaxed.sys.global.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void cg_gpu_quad_store(void *p, uint4 v)
+{
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void cg_pair_store(void *p, uint64_t x, uint64_t y)
+{
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0],{%1,%2};" ::"l"(p), "l"(x), "l"(y) : "memory");
+}
+
+static __device__ __forceinline__ void cg_store32_relaxed(uint32_t *p, uint32_t v)
+{
+    asm volatile("st.relaxed.sys.global.u32 [%0],%1;" ::"l"(p), "r"(v) : "memory");
+}
+
+/* ---- user buffers ----
+ * word(k) is the index of the k-th 8-byte word, CG_NO_WORD for none; those behind the end are passed over. Plain loads:
+ * whoever calls has acquired. No byte outside the buffer is touched. */
+
+#define CG_NO_WORD (1u << 28)
+
+/* Largest power of two up to 16 that divides x. */
+static __device__ __forceinline__ uint32_t cg_grain(uint64_t x)
+{
+    x |= 16;
+    return (uint32_t) (x & (~x + 1));
+}
+
+static __device__ __forceinline__ uint64_t cg_load_bytes(const char *from, uint32_t bytes)
+{
+    uint64_t v = 0;
+
+#pragma unroll 1
+    for (uint32_t i = 0; i < bytes && i < 8; i++) v |= (uint64_t) * (const uint8_t *) (from + i) << (8 * i);
+    return v;
+}
+
+static __device__ __forceinline__ void cg_store_bytes(uint64_t v, char *to, uint32_t bytes)
+{
+#pragma unroll 1
+    for (uint32_t i = 0; i < bytes && i < 8; i++) to[i] = (char) (v >> (8 * i));
+}
+
+/* A word that is not aligned is put together from the two around it, byte by byte where those reach behind the end. */
+template <int N, typename W>
+static __device__ __forceinline__ void cg_load_words(uint64_t (&v)[N], const char *base, uint32_t bytes, W word)
+{
+    const uint32_t off = (uint32_t) (uint64_t) base & 7, need = off ? 16 : 8;
+
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const uint32_t at = word(k) * 8;
+        const uint64_t *from = (const uint64_t *) (base - off + at);
+        v[k] = at + need <= bytes ? from[0] : 0;
+    }
+    if (off) {
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const uint32_t at = word(k) * 8;
+            const uint64_t *from = (const uint64_t *) (base - off + at);
+            uint64_t high = at + need <= bytes ? from[1] : 0;
+            v[k] = v[k] >> (8 * off) | high << (64 - 8 * off);
+        }
+    }
+    if (off == 0 && bytes % 8 == 0) return;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const uint32_t at = word(k) * 8;
+        if (at < bytes && at + need > bytes) v[k] = cg_load_bytes(base + at, bytes - at);
+    }
+}
+
+template <typename P, int N, typename W>
+static __device__ __forceinline__ void cg_store_pieces(const uint64_t (&v)[N], char *base, uint32_t bytes, W word)
+{
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const uint32_t at = word(k) * 8;
+        if (at + 8 > bytes) continue;
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i += sizeof(P)) *(P *) (base + at + i) = (P) (v[k] >> (8 * i));
+    }
+}
+
+template <int N, typename W>
+static __device__ __forceinline__ void cg_store_words(const uint64_t (&v)[N], char *base, uint32_t bytes, W word)
+{
+    const uint32_t grain = cg_grain((uint64_t) base);
+
+    if (grain >= 8) cg_store_pieces<uint64_t>(v, base, bytes, word);
+    else if (grain == 4) cg_store_pieces<uint32_t>(v, base, bytes, word);
+    else if (grain == 2) cg_store_pieces<uint16_t>(v, base, bytes, word);
+    else cg_store_pieces<uint8_t>(v, base, bytes, word);
+    if (bytes % 8 == 0) return;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const uint32_t at = word(k) * 8;
+        if (at < bytes && at + 8 > bytes) cg_store_bytes(v[k], base + at, bytes - at);
+    }
+}
+
+/* ---- waiting ---- */
+
+/* Time since the first look, read every few polls only. */
+struct cg_patience {
+    uint64_t since;
+    uint32_t polls;
+};
+
+static __device__ __forceinline__ bool cg_patience_over(struct cg_patience &p, uint64_t ns)
+{
+    uint64_t now;
+
+    if (++p.polls & 7) return false;
+    now = cg_now_ns();
+    if (p.since == 0) p.since = now;
+    return now - p.since > ns;
+}
+
+#endif

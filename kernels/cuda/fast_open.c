@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Set-up and tear-down of the fast executor. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/fast_host.h"
+
+struct attempt {
+    char *why;
+    size_t len;
+    int device, rc;
+};
+
+static int failed(struct attempt *a, int rc, const char *what)
+{
+    cudaError_t error = (cudaError_t) rc;
+
+    if (a->rc != CG_OK) return 1;
+    if (cg_cuda_ok(error)) return 0;
+    snprintf(a->why, a->len, "GPU %d: %s failed: %s", a->device, what, cudaGetErrorString(error));
+    a->rc = error == cudaErrorMemoryAllocation ? CG_ERR_GPU_NOMEM : CG_ERR_GPU;
+    return 1;
+}
+
+/* With CUDA_LAUNCH_BLOCKING the launch call lasts as long as the kernel: nothing lingers, nothing waits for peers. */
+static void set_times(struct cg_fast *fast, const struct cg_params *params)
+{
+    const char *env = getenv("CUDA_LAUNCH_BLOCKING");
+    int blocking = env && atoi(env);
+
+    fast->spin_ns = blocking ? 0 : (uint64_t) params->spin_us * 1000;
+    fast->launch.linger_ns = (uint64_t) params->linger_us * 1000;
+    fast->launch.age_ns = (uint64_t) params->age_us * 1000;
+    fast->lingers = !blocking && params->linger_us > 0;
+    fast->max_blocks = params->max_blocks;
+}
+
+static void make_memory(struct cg_fast *fast, struct attempt *a)
+{
+    void *ctl = NULL, *state = NULL;
+
+    const unsigned flags = cudaHostAllocPortable | cudaHostAllocMapped;
+
+    if (failed(a, cudaHostAlloc(&ctl, sizeof *fast->ctl, flags), "cudaHostAlloc")) return;
+    fast->ctl = fast->launch.ctl = ctl;
+    memset(fast->ctl, 0, sizeof *fast->ctl);
+    if (failed(a, cudaMalloc(&state, sizeof *fast->state), "cudaMalloc")) return;
+    fast->state = fast->launch.state = state;
+    if (failed(a, cudaMemsetAsync(state, 0, sizeof *fast->state, fast->setup), "cudaMemsetAsync")) return;
+    failed(a, cudaStreamSynchronize(fast->setup), "cudaMemsetAsync");
+}
+
+/* Code is loaded by running it: a first launch later, beside a resident kernel, would stall the GPU. */
+static void load(struct cg_fast *fast, struct attempt *a)
+{
+    struct cg_fast_launch nothing = {.ctl = fast->ctl, .state = fast->state, .n = 1, .cmd = {.misc = CG_CMD_EXIT}};
+    struct cg_fast_big nothing_big = {.ctl = fast->ctl, .state = fast->state, .misc = CG_CMD_EXIT};
+
+    if (failed(a, cg_fx_load(&fast->bulk), "loading the kernels")) return;
+    nothing_big.bulk = fast->bulk;
+    if (failed(a, cg_fx_launch(&nothing, 1, 32, fast->stream), "the first launch")) return;
+    if (failed(a, cg_fx_launch_big(&nothing_big, 1, fast->stream), "the first launch")) return;
+    failed(a, cudaStreamSynchronize(fast->stream), "the first launch");
+}
+
+static void make(struct cg_fast *fast, struct attempt *a)
+{
+    int low, high = 0;
+
+    failed(a, cudaDeviceGetAttribute(&fast->sms, cudaDevAttrMultiProcessorCount, a->device), "cudaDeviceGetAttribute");
+    failed(a, cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");
+    failed(a, cudaStreamCreateWithPriority(&fast->stream, cudaStreamNonBlocking, high), "cudaStreamCreateWithPriority");
+    failed(a, cudaStreamCreateWithFlags(&fast->setup, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    if (a->rc == CG_OK) make_memory(fast, a);
+    if (a->rc == CG_OK) load(fast, a);
+}
+
+static void unmake(struct cg_fast *fast)
+{
+    if (fast->stream) (void) cg_cuda_ok(cudaStreamSynchronize(fast->stream));
+    cg_fx_free_windows(fast);
+    if (fast->state) (void) cg_cuda_ok(cudaFree(fast->state));
+    if (fast->ctl) (void) cg_cuda_ok(cudaFreeHost(fast->ctl));
+    if (fast->setup) (void) cg_cuda_ok(cudaStreamDestroy(fast->setup));
+    if (fast->stream) (void) cg_cuda_ok(cudaStreamDestroy(fast->stream));
+}
+
+int cg_fast_open(int device, const struct cg_params *params, struct cg_fast **out, char *why, size_t len)
+{
+    struct attempt a = {why, len, device, CG_OK};
+    struct cg_fast *fast = calloc(1, sizeof *fast);
+    struct cg_gpu_scope scope;
+
+    *out = NULL;
+    snprintf(why, len, "out of host memory");
+    if (!fast) return CG_ERR_NOMEM;
+    fast->device = device;
+    fast->current = -1;
+    set_times(fast, params);
+    snprintf(why, len, "GPU %d: no context can be made; see nvidia-smi", device);
+    a.rc = cg_primary_use(device);
+    if (a.rc != CG_OK) {
+        free(fast);
+        return a.rc;
+    }
+    a.rc = cg_gpu_enter(device, &scope);
+    if (a.rc == CG_OK) {
+        make(fast, &a);
+        if (a.rc != CG_OK) unmake(fast);
+        cg_gpu_leave(&scope);
+    }
+    if (a.rc != CG_OK) {
+        cg_primary_drop(device);
+        free(fast);
+        return a.rc;
+    }
+    *out = fast;
+    return CG_OK;
+}
+
+void cg_fast_close(struct cg_fast *fast)
+{
+    struct cg_gpu_scope scope;
+
+    if (cg_gpu_enter(fast->device, &scope) == CG_OK) {
+        unmake(fast);
+        cg_gpu_leave(&scope);
+    }
+    cg_primary_drop(fast->device);
+    free(fast);
+}
