@@ -111,6 +111,14 @@ void cg_machine_cancel(struct cg_proxy_link *link, struct cg_machine *m)
 
 /* --- sender --- */
 
+static int slot_ok(const struct cg_proxy_link *link, const struct cg_machine *m, const struct cg_slot_hdr *h)
+{
+    if (h->bytes <= link->config.slot_bytes && h->seq == m->posted) return 1;
+    cg_log(0, "net link %u, channel %u: the slot of message %llu says number %llu, %u bytes: please report this",
+           link->config.local_id, m->chan, (unsigned long long) m->posted, (unsigned long long) h->seq, h->bytes);
+    return 0;
+}
+
 /* Returns the number of messages posted. */
 static int send_more(struct cg_proxy_link *link, struct cg_machine *m)
 {
@@ -122,7 +130,7 @@ static int send_more(struct cg_proxy_link *link, struct cg_machine *m)
     while (m->posted < end) {
         struct cg_slot_hdr *h = cg_slot(c->send_slots, m->chan, m->posted, c->slot_bytes, c->slots);
         int rc;
-        if (h->bytes > c->slot_bytes || h->seq != m->posted) return CG_ERR_INTERNAL;
+        if (!slot_ok(link, m, h)) return CG_ERR_INTERNAL;
         rc = post_send(link, m, m->chan, h, sizeof(*h) + h->bytes, c->mem);
         if (CG_AGAIN == rc) break;
         if (rc < 0) return rc;

@@ -82,10 +82,9 @@ static char byte_of(uint32_t receiver, uint32_t chan, uint64_t seq, uint32_t i)
 }
 
 /* Sent slots are the executor's again: whoever reads them still gets poison. */
-static void poison_sent(struct end *e, uint32_t chan)
+static void poison_sent(struct end *e, uint32_t chan, uint64_t head)
 {
     const struct cg_proxy_link_config *c = &e->config;
-    uint64_t head = cg_load_acquire(&e->line.chan[chan].head);
 
     for (; e->poisoned[chan] < head; e->poisoned[chan]++) {
         memset(cg_slot(c->send_slots, chan, e->poisoned[chan], c->slot_bytes, c->slots), POISON,
@@ -96,11 +95,11 @@ static void poison_sent(struct end *e, uint32_t chan)
 int end_send(struct end *e, uint32_t chan, uint32_t bytes)
 {
     const struct cg_proxy_link_config *c = &e->config;
-    uint64_t seq = e->sent[chan];
+    uint64_t seq = e->sent[chan], head = cg_load_acquire(&e->line.chan[chan].head);
     struct cg_slot_hdr *h = cg_slot(c->send_slots, chan, seq, c->slot_bytes, c->slots);
 
-    poison_sent(e, chan);
-    if (seq - cg_load_acquire(&e->line.chan[chan].head) >= c->slots) return 0;
+    poison_sent(e, chan, head);
+    if (seq - head >= c->slots) return 0;
     *h = (struct cg_slot_hdr){.seq = seq, .total_bytes = 1000u + e->opno, .opno = e->opno, .stream = c->remote_id,
                               .bytes = bytes, .coll = CG_COLL_ALLREDUCE, .type = 2, .redop = 3};
     for (uint32_t i = 0; i < bytes; i++) cg_slot_payload(h)[i] = byte_of(c->remote_id, chan, seq, i);

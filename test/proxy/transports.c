@@ -98,7 +98,8 @@ static int process(const struct cg_net_ops *ops, const char *hint, int remote, i
 
     cg_params_default(&params);
     if (ops->open(&params, hint, &net, why, sizeof(why)) || ops->address(net, mine.addr, &mine.len)) return CG_ERR_NET;
-    if (write(out, &mine, sizeof(mine)) != sizeof(mine) || read(in, &peer, sizeof(peer)) != sizeof(peer)) return CG_ERR_SHM;
+    if (write(out, &mine, sizeof(mine)) != sizeof(mine)) return CG_ERR_SHM;
+    if (read(in, &peer, sizeof(peer)) != sizeof(peer)) return CG_ERR_SHM;
     if (ops->connect(net, peer.addr, peer.len, remote, &ep)) return CG_ERR_NET;
     if (ops->irecv(net, 1, &b, 1, NULL, &recv) || ops->isend(net, ep, 1, &a, 1, NULL, &send)) return CG_ERR_NET;
     end = test_seconds() + 20;
@@ -150,7 +151,8 @@ static void test_peer_death(void **state)
     if (!ucx) skip();
     for (int remote = 0; remote < 2; remote++) {
         if (can_open(ucx, "TLS=tcp")) peer_death(ucx, "TLS=tcp;KEEPALIVE_INTERVAL=1s", remote);
-        if (can_open(ucx, NULL)) peer_death(ucx, "KEEPALIVE_INTERVAL=1s", remote);
+        /* Newer UCX probes the peer by process_vm_readv, whose arguments AddressSanitizer takes for its own memory. */
+        if (can_open(ucx, "TLS=^cma")) peer_death(ucx, "TLS=^cma;KEEPALIVE_INTERVAL=1s", remote);
     }
 }
 
