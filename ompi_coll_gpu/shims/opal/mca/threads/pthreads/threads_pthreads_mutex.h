@@ -9,6 +9,7 @@
 #include "opal/constants.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 typedef pthread_mutex_t opal_thread_internal_mutex_t;
 typedef pthread_cond_t opal_thread_internal_cond_t;
@@ -18,6 +19,12 @@ typedef pthread_cond_t opal_thread_internal_cond_t;
 #ifdef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #define OPAL_THREAD_INTERNAL_RECURSIVE_MUTEX_INITIALIZER PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #endif
+
+static inline int opal_thread_internal_mutex_init(opal_thread_internal_mutex_t *m, bool recursive)
+{
+    (void) recursive; /* its callers in the headers want none */
+    return pthread_mutex_init(m, NULL) ? OPAL_ERR_IN_ERRNO : OPAL_SUCCESS;
+}
 
 static inline int opal_thread_internal_mutex_trylock(opal_thread_internal_mutex_t *m)
 {
