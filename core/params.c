@@ -12,7 +12,8 @@ struct param_row {
 };
 
 static const struct param_row rows[] = {
-#define CG_PARAM(name, def, min, max, agreed, level, text) {#name, offsetof(struct cg_params, name), def, min, max, agreed},
+#define CG_PARAM(name, def, min, max, agreed, level, text)                                                             \
+    {#name, offsetof(struct cg_params, name), def, min, max, agreed},
 #include "core/params.def"
 #undef CG_PARAM
 };

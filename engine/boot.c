@@ -40,7 +40,16 @@ struct boot_talk {
     struct boot_msg send, recv;
 };
 
-enum boot_stage { BOOT_HELLO_IN, BOOT_HELLO_OUT, BOOT_LINKS, BOOT_UP_IN, BOOT_UP_OUT, BOOT_DOWN_IN, BOOT_DOWN_OUT, BOOT_END };
+enum boot_stage {
+    BOOT_HELLO_IN,
+    BOOT_HELLO_OUT,
+    BOOT_LINKS,
+    BOOT_UP_IN,
+    BOOT_UP_OUT,
+    BOOT_DOWN_IN,
+    BOOT_DOWN_OUT,
+    BOOT_END
+};
 
 struct cg_boot {
     int stage, begun;

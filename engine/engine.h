@@ -68,15 +68,15 @@ struct cg_group_config {
     void *boot_ctx;
 };
 
-/* Is a group of these members served by coll/gpu natively? From the cards alone, so alike on all ranks: any has a GPU or
- * wants always, none is never, all have the same version, and those on different hosts have a transport. why is static. */
+/* Is a group of these members served by coll/gpu natively? From the cards alone, so alike on all ranks: any has a GPU
+ * or wants always, none is never, all have the same version, those on different hosts have a transport. why: static. */
 int cg_group_wanted(const struct cg_card *cards, uint32_t size, const struct cg_params *params, const char **why);
 
 int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, struct cg_group **group);
 /* The communicator is gone. Operations in flight go on to their end; memory follows. Never blocks, no traffic here. */
 void cg_group_release(struct cg_group *group);
 
-/* Set-up: CG_AGAIN while it runs (post starts it; progress advances it), CG_OK, or the error that all ranks agreed on. */
+/* Set-up: CG_AGAIN while it runs (post starts it; progress advances it), CG_OK, or the error that all agreed on. */
 int cg_group_status(const struct cg_group *group);
 /* Start set-up without an operation, for a blocking caller who wants to know the outcome first. */
 int cg_group_start(struct cg_group *group);

@@ -34,7 +34,8 @@ static void give_up(struct cg_group *g, const char *why)
     g->fast.state = CG_FAST_FAILED;
     if (g->fast.big) g->proc->fast_big = 0;
     g->fast.big = 0;
-    CG_LOG(1, "rank %u of %s: no direct path between GPUs: %s; host memory is used between them", g->rank, g->label, why);
+    CG_LOG(1, "rank %u of %s: no direct path between GPUs: %s; host memory is used between them", g->rank, g->label,
+           why);
 }
 
 static void offer(struct cg_group *g, int device)

@@ -64,7 +64,8 @@ enum cg_group_state { CG_GROUP_NEW, CG_GROUP_SETUP, CG_GROUP_READY, CG_GROUP_FAI
 struct cg_boot; /* boot.c */
 
 /* A group's share of the fast executor: OFF until it pays; OFFERED: said whether the big window is free here; EXPORTED
- * while neighbours' windows are awaited; READY when all are open; or FAILED for good. READY here is announced; an operation takes the fast path if all ranks announce it. */
+ * while neighbours' windows are awaited; READY when all are open; or FAILED for good. READY here is announced; an
+ * operation takes the fast path if all ranks announce it. */
 enum cg_fast_state { CG_FAST_OFF, CG_FAST_OFFERED, CG_FAST_EXPORTED, CG_FAST_READY, CG_FAST_FAILED };
 struct cg_fast_part {
     int state, device, soon, big;
@@ -164,7 +165,8 @@ int cg_exec_dispatch(struct cg_req *req, const struct cg_req *before);
 /* May req run beside before, which uses the same lanes? */
 int cg_exec_may_follow(const struct cg_req *req, const struct cg_req *before);
 int cg_exec_return(struct cg_req *req);              /* after it ran: bring a bounced result back */
-int cg_exec_test(struct cg_req *req, uint32_t taken); /* CG_AGAIN, CG_OK, error; taken: channels that earlier ones use */
+/* CG_AGAIN, CG_OK, error; taken: channels that earlier ones use */
+int cg_exec_test(struct cg_req *req, uint32_t taken);
 void cg_exec_drop(struct cg_req *req);               /* the executor forgets it */
 uint32_t cg_exec_channels(const struct cg_req *req); /* channels that it still uses */
 

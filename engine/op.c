@@ -133,7 +133,8 @@ static int may_announce(const struct cg_group *g)
 {
     for (int i = 0; i < g->nneighbors; i++) {
         const struct cg_link_end *end = g->link[i];
-        if (end->announce_out && cg_load_acquire(&end->mine->passed) + CG_ANNOUNCE < end->op_base + g->opno + 1) return 0;
+        if (end->announce_out && cg_load_acquire(&end->mine->passed) + CG_ANNOUNCE < end->op_base + g->opno + 1)
+            return 0;
     }
     return 1;
 }
@@ -176,7 +177,8 @@ static void fail(struct cg_req *req, int status)
 {
     req->fault.status = status;
     cg_report_fault(req);
-    if (req->group->size > 1) cg_group_break(req->group, status); /* this rank's part is missing: lanes are out of step */
+    if (req->group->size > 1)
+        cg_group_break(req->group, status); /* this rank's part is missing: lanes are out of step */
     end(req, status);
 }
 
@@ -198,8 +200,15 @@ static void note_trace(const struct cg_req *req)
         net |= CG_MEDIUM_NET == g->link[i]->medium;
     }
     g->trace.plan = CG_EXEC_FAST == req->executor ? cg_fast_name(req) : req->plan;
-    g->trace.executor = CG_EXEC_FAST == req->executor ? "fast" : CG_EXEC_SM == req->executor ? "gpu" : req->bounced ? "bounced" : "host";
-    g->trace.medium = shm && net ? "shm+net" : net ? "net" : shm ? "shm" : CG_EXEC_FAST == req->executor ? "p2p" : "none";
+    g->trace.executor = CG_EXEC_FAST == req->executor ? "fast"
+                        : CG_EXEC_SM == req->executor ? "gpu"
+                        : req->bounced                ? "bounced"
+                                                      : "host";
+    g->trace.medium = shm && net                      ? "shm+net"
+                      : net                           ? "net"
+                      : shm                           ? "shm"
+                      : CG_EXEC_FAST == req->executor ? "p2p"
+                                                      : "none";
     CG_LOG(7, "rank %u of %s: operation %u, %llu bytes, plan %s, executor %s, links %s", g->rank, g->label, req->opno,
            (unsigned long long) req->bytes, g->trace.plan, g->trace.executor, g->trace.medium);
 }

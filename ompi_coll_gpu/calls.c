@@ -70,11 +70,12 @@ static int allreduce_call(struct cg_call *call, const void *sbuf, void *rbuf, si
 }
 
 /* Open MPI chooses the number of a new communicator by nonblocking allreduces of one int over the parent, from within
- * progress and for MPI_Comm_idup at any time (ompi/communicator/comm_cid.c). Calls of that form go to the next component:
- * so they take no operation number among the user's calls, need no set-up, and do not fail with it. */
+ * progress and for MPI_Comm_idup at any time (ompi/communicator/comm_cid.c). Calls of that form go to the next
+ * component: so they take no operation number among the user's calls, need no set-up, and do not fail with it. */
 static int like_comm_creation(const struct cg_call *call)
 {
-    return call->count == 1 && call->type == CG_TYPE_I32 && (call->redop == CG_REDOP_MAX || call->redop == CG_REDOP_MIN);
+    return call->count == 1 && call->type == CG_TYPE_I32 &&
+           (call->redop == CG_REDOP_MAX || call->redop == CG_REDOP_MIN);
 }
 
 /* Nothing to stage: the call goes down as it is. */

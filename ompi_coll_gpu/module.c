@@ -150,7 +150,8 @@ static void settle(cg_module_t *m)
 
     while (rc >= 0 && (rc = cg_group_status(m->group)) == CG_AGAIN) cg_turn(&turn);
     m->state = rc == CG_OK ? CG_MODULE_READY : CG_MODULE_DOWN;
-    if (rc != CG_OK) CG_LOG(1, "%s: next component from now on: set-up failed: %s", m->comm->c_name, cg_status_text(rc));
+    if (rc != CG_OK)
+        CG_LOG(1, "%s: next component from now on: set-up failed: %s", m->comm->c_name, cg_status_text(rc));
 }
 
 int cg_module_native(cg_module_t *m, int wait, int *native)

@@ -114,8 +114,8 @@ void cg_requests_init(void)
     OBJ_CONSTRUCT(&cg_state.requests, opal_free_list_t);
     OBJ_CONSTRUCT(&cg_state.staged, opal_list_t);
     OBJ_CONSTRUCT(&cg_state.staged_lock, opal_mutex_t);
-    opal_free_list_init(&cg_state.requests, sizeof(cg_request_t), opal_cache_line_size, OBJ_CLASS(cg_request_t), 0, 0, 0,
-                        -1, 8, NULL, 0, NULL, NULL, NULL);
+    opal_free_list_init(&cg_state.requests, sizeof(cg_request_t), opal_cache_line_size, OBJ_CLASS(cg_request_t), 0, 0,
+                        0, -1, 8, NULL, 0, NULL, NULL, NULL);
 }
 
 void cg_requests_fini(void)

@@ -12,8 +12,8 @@ static const mca_base_component_t *self(void) { return &mca_coll_gpu_component.c
 
 static void reg(const char *name, const char *text, int type, mca_base_var_enum_t *values, int level, void *storage)
 {
-    (void) mca_base_component_var_register(self(), name, text, type, values, 0, 0, (mca_base_var_info_lvl_t) (level - 1),
-                                           MCA_BASE_VAR_SCOPE_READONLY, storage);
+    (void) mca_base_component_var_register(self(), name, text, type, values, 0, 0,
+                                           (mca_base_var_info_lvl_t) (level - 1), MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
 static void reg_enable(void)
@@ -24,7 +24,8 @@ static void reg_enable(void)
 
     mca_base_var_enum_create("coll_gpu_enable", values, &e);
     reg("enable",
-        "auto: serve communicators in which a process has a GPU; always: all, on the host executor where there is no GPU; "
+        "auto: serve communicators in which a process has a GPU; always: all, on the host executor where there is "
+        "no GPU; "
         "never: none",
         MCA_BASE_VAR_TYPE_INT, e, 3, &cg_settings.enable);
     if (e) OBJ_RELEASE(e);
@@ -51,10 +52,9 @@ static int own_get(const struct mca_base_pvar_t *pvar, void *value, void *obj)
 
 static void reg_counter(const char *name, const char *text, mca_base_get_value_fn_t get, void *ctx)
 {
-    (void) mca_base_component_pvar_register(self(), name, text, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
-                                            MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MCA_BASE_VAR_BIND_NO_OBJECT,
-                                            MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, get, NULL, NULL,
-                                            ctx);
+    (void) mca_base_component_pvar_register(
+        self(), name, text, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+        MCA_BASE_VAR_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, get, NULL, NULL, ctx);
 }
 
 static void reg_counters(void)
@@ -121,7 +121,8 @@ static int check_transport(char *why, size_t len)
         return CG_OK;
     }
     n = (size_t) snprintf(why, len, "coll_gpu_transport is %s, there are:", name);
-    for (int i = 0; cg_transports[i] && n < len; i++) n += (size_t) snprintf(why + n, len - n, " %s", cg_transports[i]->name);
+    for (int i = 0; cg_transports[i] && n < len; i++)
+        n += (size_t) snprintf(why + n, len - n, " %s", cg_transports[i]->name);
     return CG_ERR_ARG;
 }
 

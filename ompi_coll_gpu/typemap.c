@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * MPI's types and operations as the engine's. Types are equal if they have equal bits: ranks may name them differently. */
+ * MPI's types and operations as the engine's. Types are equal if their bits are: ranks may name them differently. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
 enum { CLASS_INT = 1, CLASS_FLT = 2, CLASS_BOOL = 4, CLASS_ALL = CLASS_INT | CLASS_FLT };
 
 static int signed_of(size_t bytes)
 {
-    return bytes == 1 ? CG_TYPE_I8 : bytes == 2 ? CG_TYPE_I16 : bytes == 4 ? CG_TYPE_I32 : bytes == 8 ? CG_TYPE_I64 : -1;
+    return bytes == 1   ? CG_TYPE_I8
+           : bytes == 2 ? CG_TYPE_I16
+           : bytes == 4 ? CG_TYPE_I32
+           : bytes == 8 ? CG_TYPE_I64
+                        : -1;
 }
 
 static int float_of(size_t bytes) { return bytes == 4 ? CG_TYPE_F32 : bytes == 8 ? CG_TYPE_F64 : -1; }

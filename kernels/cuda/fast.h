@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fast executor: allreduce among 2 to 8 GPUs of one host whose memory the ranks have opened for each other (CUDA IPC
- * over NVLink or PCIe peer access). One launch, or no launch at all while a kernel lingers for the next doorbell.
+ * The fast executor: allreduce among 2 to 8 GPUs of one host whose memory the ranks have opened for each other (CUDA
+ * IPC over NVLink or PCIe peer access). One launch, or no launch at all while a kernel lingers for the next doorbell.
  *
  * Protocols
  *   LL        one-shot: every rank stores its data to every peer as lines of 8 bytes (4 data, 4 flag) pairs
@@ -8,10 +8,10 @@
  *   TWO_SHOT  reduce-scatter + all-gather by pushing chunks through rings in the peer's GPU memory (bulk copies)
  * All reduce in rank order, so that results have the same bits on every rank, for every protocol and launch.
  *
- * A window is one communicator's memory: LL and LL128 double buffers and rings in this rank's GPU memory, written by the
- * peers, with its own counters, which never restart. The caller guarantees that all ranks run the same operations on a
- * window in the same order, and that it posts the next operation on a window only after the one before it ended here.
- * That is the reuse invariant (a) of docs/architecture.md for LL and LL128; rings have credits.
+ * A window is one communicator's memory: LL and LL128 double buffers and rings in this rank's GPU memory, written by
+ * the peers, with its own counters, which never restart. The caller guarantees that all ranks run the same operations
+ * on a window in the same order, and that it posts the next operation on a window only after the one before it ended
+ * here. That is the reuse invariant (a) of docs/architecture.md for LL and LL128; rings have credits.
  *
  * Same thread rules as gpu.h: everything under the engine's lock, nothing waits for a kernel except open, close and
  * window_free. */
@@ -43,14 +43,15 @@ struct cg_fast_card {
     uint64_t pid, address;    /* same process: used directly */
 };
 
-/* GPU memory for one communicator of nranks ranks: big = 1: up to 64 MiB, sized so that LL128 reaches as far as it pays;
- * big = 0: at most 1 MiB. Fills *card. The same arguments give the same layout on every rank. CG_OK or an error. */
+/* GPU memory for one communicator of nranks ranks: big = 1: up to 64 MiB, sized so that LL128 reaches as far as it
+ * pays; big = 0: at most 1 MiB. Fills *card. Equal arguments give an equal layout on every rank. CG_OK or an error. */
 int cg_fast_window_alloc(struct cg_fast *fast, uint32_t nranks, uint32_t rank, int big, struct cg_fast_window **window,
                          struct cg_fast_card *card);
 /* Open rank peer's window. CG_OK, or CG_ERR_GPU (no peer access, handle refused): then the caller uses other paths. A
  * window on the same GPU in another process is opened too, but *shared_gpu is set: such ranks must not spin for each
  * other unless under MPS. */
-int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const struct cg_fast_card *card, int *shared_gpu);
+int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const struct cg_fast_card *card,
+                          int *shared_gpu);
 /* Nothing of this window is running. Memory returns to a pool, to be used again by the next window of that size and the
  * same ranks' processes only through a fresh alloc and import. */
 void cg_fast_window_free(struct cg_fast_window *window);
@@ -67,8 +68,8 @@ struct cg_fast_op {
     int blocks;      /* 0: chosen from bytes and protocol */
     int expect_soon; /* the caller saw gaps shorter than linger: the kernel may linger for the next doorbell */
     /* Peers' announcements to await before anything is sent, or npeers_check = 0 if the caller has seen them already:
-     * host words (registered memory) that must reach at least want[i]; then *kind[i]'s low byte must equal kind_want, or
-     * the operation ends with CG_ERR_UNSUPPORTED untouched, to be run another way. */
+     * host words (registered memory) that must reach at least want[i]; then *kind[i]'s low byte must equal kind_want,
+     * or the operation ends with CG_ERR_UNSUPPORTED untouched, to be run another way. */
     int ncheck;
     const uint64_t *posted[CG_FAST_RANKS - 1];
     uint64_t want[CG_FAST_RANKS - 1];
@@ -87,8 +88,8 @@ int cg_fast_progress(struct cg_fast *fast);
 void cg_fast_cancel(struct cg_fast *fast, int id);
 int cg_fast_busy(const struct cg_fast *fast);
 
-/* LL flags are 32 bits: true when this window's next LL operation would wrap. Then the caller runs one operation another
- * way after cg_fast_window_clean, on all ranks alike. */
+/* LL flags are 32 bits: true when this window's next LL operation would wrap. Then the caller runs one operation
+ * another way after cg_fast_window_clean, on all ranks alike. */
 int cg_fast_window_must_clean(const struct cg_fast_window *window);
 int cg_fast_window_clean(struct cg_fast_window *window);
 

@@ -29,7 +29,8 @@ int cg_fast_window_alloc(struct cg_fast *fast, uint32_t nranks, uint32_t rank, i
     return CG_ERR_UNSUPPORTED;
 }
 
-int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const struct cg_fast_card *card, int *shared_gpu)
+int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const struct cg_fast_card *card,
+                          int *shared_gpu)
 {
     (void) window;
     (void) peer;

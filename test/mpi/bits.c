@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sums of floating-point numbers that depend on the order of additions: the same bits on all ranks and in every round.
- * Prints their hash, for comparison between runs, media and kinds of buffers. argv: h or d for send and receive buffer of
- * even ranks, then of odd ranks; rounds. */
+ * Prints their hash, for comparison between runs, media and kinds of buffers. argv: h or d for send and receive buffer
+ * of even ranks, then of odd ranks; rounds. */
 #include "test/mpi/mpi_test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Buffers in device memory and on the host in any mixture, without a GPU: what the engine reduces goes through host copies,
-# what it does not is staged into the next component, which would fall over an address of the fake GPU.
+# Buffers in device memory and on the host in any mixture, without a GPU: what the engine reduces goes through host
+# copies, what it does not is staged into the next component, which would fall over an address of the fake GPU.
 . "${top_srcdir:=.}/test/mpi/lib.sh"
 use_fake_gpu
 

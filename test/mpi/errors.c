@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Errors come back through the communicator's error handler; nothing hangs; other communicators go on. argv: what to do
  *   mismatch   ranks whose calls do not match
- *   setup      the environment makes set-up fail: blocking calls are served by the next component, nonblocking ones fail
- *              until a blocking one has settled it, creation of communicators works all along
+ *   setup      the environment makes set-up fail: blocking calls are served by the next component, nonblocking ones
+ *              fail until a blocking one has settled it, creation of communicators works all along
  *   served     the component serves nothing here: everything works, nothing is native
  *   native     everything is native
  *   killed     rank 1 dies in the middle of an endless loop of both kinds of calls */
@@ -87,7 +87,8 @@ static void setup(void)
     CHECK(handled == 0, "handler called %d times for calls that the next component serves", handled);
     MPI_Comm_free(&comm);
     comm = fresh();
-    CHECK(reduce(comm, 1, 100, MPI_SUM) != MPI_SUCCESS && handled == 1, "nonblocking: handler called %d times", handled);
+    CHECK(reduce(comm, 1, 100, MPI_SUM) != MPI_SUCCESS && handled == 1, "nonblocking: handler called %d times",
+          handled);
     CHECK(reduce(comm, 1, 100, MPI_SUM) != MPI_SUCCESS && handled == 2, "nonblocking again: %d times", handled);
     CHECK(reduce(comm, 0, 100, MPI_SUM) == MPI_SUCCESS, "blocking after nonblocking");
     CHECK(reduce(comm, 1, 100, MPI_SUM) == MPI_SUCCESS, "nonblocking after that");
@@ -103,7 +104,8 @@ static void all_good(int native)
 
     for (int way = 0; way < 2; way++) CHECK(reduce(comm, way, COUNT, MPI_SUM) == MPI_SUCCESS, "way %d failed", way);
     MPI_Comm_free(&comm);
-    CHECK(test_counter("posts") == (native ? 2u : 0u), "%llu operations were native", (unsigned long long) test_counter("posts"));
+    CHECK(test_counter("posts") == (native ? 2u : 0u), "%llu operations were native",
+          (unsigned long long) test_counter("posts"));
 }
 
 static void killed(void)

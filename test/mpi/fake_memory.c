@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A GPU without executor: memory of test/mpi/fake_memory.h is device memory, copies work, opening an engine fails. Linked in
- * front of the library's own layer into the component of test/mpi/fake. FAKE_GPU=0: no GPU on this rank. */
+ * A GPU without executor: memory of test/mpi/fake_memory.h is device memory, copies work, opening an engine fails.
+ * Linked in front of the library's own layer into the component of test/mpi/fake. FAKE_GPU=0: no GPU on this rank. */
 #define cg_gpu_present none_present
 #define cg_gpu_built none_built
 #define cg_gpu_classify none_classify

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Device memory without a GPU: a range of addresses without access rights, which only copies through fake_memory.c open.
- * Whoever touches it directly gets a segmentation fault. Shared by the component of test/mpi/fake and the tests. */
+ * Device memory without a GPU: a range of addresses without access rights, which only copies through fake_memory.c
+ * open. Whoever touches it directly gets a segmentation fault. Shared by test/mpi/fake's component and the tests. */
 #ifndef CG_TEST_FAKE_MEMORY_H
 #define CG_TEST_FAKE_MEMORY_H
 

@@ -187,6 +187,7 @@ int main(int argc, char **argv)
     }
     CHECK(test_counter("posts") == before[0], "a call went to the engine");
     if (kind[1] == 'd') CHECK(test_counter("staged") - before[1] == calls, "not all calls were staged");
-    if (kind[0] == 'h' && kind[1] == 'h') CHECK(test_counter("passed") - before[2] == calls, "not all calls were passed");
+    if (kind[0] == 'h' && kind[1] == 'h')
+        CHECK(test_counter("passed") - before[2] == calls, "not all calls were passed");
     return test_end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Orders that MPI allows: operations outstanding on two communicators and completed in an order of each rank's own,
- * nonblocking calls against blocking ones in the other order, a communicator freed before its operations end, and calls on
- * a communicator that is being duplicated. */
+ * nonblocking calls against blocking ones in the other order, a communicator freed before its operations end, and calls
+ * on a communicator that is being duplicated. */
 #include "test/mpi/mpi_test.h"
 
 #include <stdlib.h>
@@ -102,8 +102,9 @@ static void freed(void)
     for (int i = 0; i < 4; i++) verify(i, "freed");
 }
 
-/* The child's number is agreed on by nonblocking allreduces over the parent, from the call to the wait. (Two duplications
- * at once, or one beside a nonblocking collective of another component, mix up their tags in Open MPI 4.1.) */
+/* The child's number is agreed on by nonblocking allreduces over the parent, from the call to the wait. (Two
+ * duplications at once, or one beside a nonblocking collective of another component, mix up their tags in Open
+ * MPI 4.1.) */
 static void idup(unsigned *shared)
 {
     MPI_Comm child;

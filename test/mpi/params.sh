@@ -33,7 +33,8 @@ said "MPI COMMUNICATOR .*, 3 ranks: next component: " 3
 
 launch "$OMPI_INFO" --param coll gpu --level 9 >"$out" 2>&1
 jobs=$((jobs + 1))
-for p in priority enable verbose transport $(sed -n 's/^CG_PARAM(\([a-z_0-9]*\),.*/\1/p' "$top_srcdir/core/params.def"); do
+params=$(sed -n 's/^CG_PARAM(\([a-z_0-9]*\),.*/\1/p' "$top_srcdir/core/params.def")
+for p in priority enable verbose transport $params; do
     said "parameter \"coll_gpu_$p\""
 done
 said 'performance "coll_gpu_posts"'

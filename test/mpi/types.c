@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every native type with every operation that MPI allows on it, blocking and nonblocking, in place and not, at aligned and
- * odd addresses, for counts around the thresholds. Input values keep floating-point results exact in any order. */
+ * Every native type with every operation that MPI allows on it, blocking and nonblocking, in place and not, at aligned
+ * and odd addresses, for counts around the thresholds. Input values keep floating-point results exact in any order. */
 #include "test/mpi/mpi_test.h"
 
 #include <stdbool.h>
@@ -215,11 +215,12 @@ static void check_counters(uint64_t calls, const char *executor)
     uint64_t posts = test_counter("posts"), where = test_counter(executor);
 
     CHECK(posts == calls, "%llu of %llu calls were native", (unsigned long long) posts, (unsigned long long) calls);
-    CHECK(where == calls, "%llu of %llu calls were %s", (unsigned long long) where, (unsigned long long) calls, executor);
+    CHECK(where == calls, "%llu of %llu calls were %s", (unsigned long long) where, (unsigned long long) calls,
+          executor);
 }
 
-/* argv: h or d for the send and the receive buffer of even ranks (hd: send on the host, receive on the fake GPU), the same
- * for odd ranks, the largest message in bytes, thresholds in bytes to go around. */
+/* argv: h or d for the send and the receive buffer of even ranks (hd: send on the host, receive on the fake GPU), the
+ * same for odd ranks, the largest message in bytes, thresholds in bytes to go around. */
 int main(int argc, char **argv)
 {
     const struct type types[] = {TYPES(TYPE_ROW)};

@@ -3,9 +3,9 @@
  * variant with the rule, which must hold:
  *
  *   reuse       half-buffers used in turn may be overwritten only after credit, unless all operations are all-to-all
- * and every block finishes an operation before any begins the next commit      an in-place exchange that may park
- * writes only after all that it reads has arrived handshake   a kernel that leaves announces it, fences, and looks
- * again for work, over store buffers */
+ *               and every block finishes an operation before any begins the next
+ *   commit      an in-place exchange that may park writes only after all that it reads has arrived
+ *   handshake   a kernel that leaves announces it, fences, and looks again for work, over store buffers */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
