@@ -95,6 +95,7 @@ int cg_exec_dispatch(struct cg_req *req, const struct cg_req *before)
         req->group->proc->counters.native_host++;
         return CG_OK;
     }
+    op->prev_id = before ? ((const struct cg_op *) before->op)->id : 0;
     int rc = cg_gpu_post(req->gpu, op, before ? before->gpu_slot : -1, &req->gpu_slot);
     if (CG_OK == rc) req->group->proc->counters.native_gpu++;
     return rc;

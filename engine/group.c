@@ -190,8 +190,14 @@ void cg_group_break(struct cg_group *group, int status)
     group->broken = status;
     for (int i = 0; i < group->nneighbors; i++) {
         struct cg_link_end *link = group->link[i];
-        if (link && CG_MEDIUM_SHM == link->medium)
-            cg_store_release(&link->peer->failed, link->op_base + group->opno + 1);
+        uint64_t op;
+        if (NULL == link) continue;
+        op = link->op_base + group->opno + 1;
+        if (link->proxy) {
+            cg_proxy_link_failed(link->proxy, op);
+        } else {
+            cg_store_release(&link->peer->failed, op);
+        }
     }
 }
 

@@ -214,7 +214,7 @@ static void test_dup_free(void **state)
     mesh_close(&m);
 }
 
-static void test_mismatch(void **state)
+static void mismatch_over(const struct cg_net_ops *net, int virtual_nodes)
 {
     enum { N = 3 };
     struct mesh m;
@@ -222,8 +222,9 @@ static void test_mismatch(void **state)
     struct job j;
     unsigned seed = 11;
 
-    (void) state;
     mesh_init(&m, N);
+    m.net = net;
+    for (uint32_t r = 0; r < N; r++) m.params[r].virtual_nodes = virtual_nodes;
     assert_int_equal(mesh_open(&m), CG_OK);
     assert_int_equal(mesh_comm_open(&m, "unlike", &c), CG_OK);
     job_begin(&j, N, 100, 0, 1);
@@ -244,6 +245,13 @@ static void test_mismatch(void **state)
     }
     mesh_comm_close(&c);
     mesh_close(&m);
+}
+
+static void test_mismatch(void **state)
+{
+    (void) state;
+    mismatch_over(NULL, 0);
+    mismatch_over(&cg_net_loop, 3);
 }
 
 /* No shared memory on one rank: the network takes over where there is one, else all ranks agree on the error. */

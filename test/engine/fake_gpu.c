@@ -124,7 +124,7 @@ int cg_gpu_post(struct cg_gpu *gpu, const struct cg_op *op, int after, int *slot
         s->used = 1;
         s->status = CG_AGAIN;
         s->after = after;
-        s->after_id = after >= 0 ? op_of(&gpu->slot[after])->id : 0;
+        s->after_id = op->prev_id;
         gpu->busy++;
         *slot = i;
         return CG_OK;
