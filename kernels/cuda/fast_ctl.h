@@ -41,18 +41,31 @@ struct cg_fast_layout {
 #define CG_FAST_WORD 32
 enum cg_fast_word { CG_FAST_RAW_TAIL, CG_FAST_RAW_HEAD, CG_FAST_RES_TAIL, CG_FAST_RES_HEAD, CG_FAST_WORD_KINDS };
 
-/* Where a block stands in the window's unfinished operation: passes committed, or the walks of TWO_SHOT's roles. */
+/* Where a block stands in the window's unfinished operation. LL and LL128: passes committed in operation seq, written
+ * when the block parks and when it was resumed. TWO_SHOT: the walks of its roles. */
 struct cg_fast_position {
-    uint64_t at[3], pad;
+    uint64_t at[3];
+    uint32_t seq, passes;
 };
 
+/* A window as TWO_SHOT's kernel sees it. */
 struct cg_fast_view {
     char *base[CG_FAST_RANKS]; /* of every rank's window, own included */
     uint64_t spin_ns;
     uint32_t nranks, rank;
     struct cg_fast_layout l;
 };
-CG_STATIC_ASSERT(sizeof(struct cg_fast_view) % 8 == 0 && sizeof(struct cg_fast_view) <= 32 * 8, "copied by one warp");
+
+/* A window as the kernel of LL and LL128 sees it: where this rank's lines go, next rank first, and where those of each
+ * rank arrive. half: distance of the two halves. Index 0 is LL, 1 is LL128. */
+struct cg_fast_lines {
+    uint64_t spin_ns;
+    struct cg_fast_position *positions;
+    uint32_t nranks, rank;
+    uint64_t half[2];
+    char *out[2][CG_FAST_RANKS - 1];
+    const char *in[2][CG_FAST_RANKS];
+};
 
 CG_HD uint32_t cg_fast_part(uint32_t source, uint32_t receiver) { return source < receiver ? source : source - 1; }
 
@@ -64,9 +77,11 @@ CG_HD uint32_t cg_fast_part(uint32_t source, uint32_t receiver) { return source 
 #define CG_CMD_REDOP(m) ((uint32_t) ((m) >> 16) & 15)
 #define CG_CMD_BLOCKS(m) (((uint32_t) ((m) >> 32) & 0xff) + 1)
 #define CG_CMD_SLOT(m) ((uint32_t) ((m) >> 40) & 15) /* of the check record */
-#define CG_CMD(window, type, redop, blocks, slot)                                                             \
+#define CG_CMD_LOG(m) ((uint32_t) ((m) >> 44) & 3)   /* of an element's bytes */
+#define CG_CMD_ANSWER(m) ((uint32_t) ((m) >> 48) & 7) /* within block 0: what it answers for all */
+#define CG_CMD(window, type, redop, blocks, slot, log)                                                            \
     ((uint64_t) (window) | (uint64_t) (type) << 12 | (uint64_t) (redop) << 16 | (uint64_t) ((blocks) - 1) << 32 | \
-     (uint64_t) (slot) << 40)
+     (uint64_t) (slot) << 40 | (uint64_t) (log) << 44)
 #define CG_CMD_LL128 (1ull << 20)
 #define CG_CMD_LINGER (1ull << 21)
 #define CG_CMD_CHECK (1ull << 22)
@@ -119,7 +134,7 @@ struct cg_fast_state {
     struct cg_fast_line relay; /* block 0 to the others */
     uint32_t taken, pad;
     uint64_t longest_ns;
-    const struct cg_fast_view *window[CG_FAST_WINDOWS];
+    const struct cg_fast_lines *window[CG_FAST_WINDOWS];
 };
 
 /* ---- launches ---- */
@@ -130,7 +145,7 @@ struct cg_fast_launch {
     uint64_t linger_ns, age_ns;
     uint32_t id, n; /* n: number of cmd */
     struct cg_fast_cmd cmd;
-    struct cg_fast_view view; /* of cmd's window */
+    struct cg_fast_lines lines; /* of cmd's window */
 };
 
 /* TWO_SHOT. Groups of nranks chunks are numbered over all operations of the window: group x travels in ring x % rings,

@@ -66,7 +66,7 @@ static int launch_small(struct cg_fast *fast, const struct cg_fast_run *r, uint6
     l->n = r->n;
     l->cmd = r->cmd;
     l->cmd.misc = misc;
-    l->view = r->window->view;
+    l->lines = r->window->lines;
     __atomic_store_n(&fast->ctl->leaving[l->id & 1], l->id << 1, __ATOMIC_RELEASE);
     fast->ringable = (misc & CG_CMD_LINGER) != 0;
     fast->grid = r->blocks;
@@ -371,7 +371,7 @@ static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_win
     r->cmd.dst = (uint64_t) op->dst;
     r->cmd.count = r->big ? 0 : (uint32_t) op->count;
     r->cmd.seq = r->big ? 0 : ++w->seq;
-    r->cmd.misc = CG_CMD(w->index, op->type, op->redop, r->blocks, r - fast->run);
+    r->cmd.misc = CG_CMD(w->index, op->type, op->redop, r->blocks, r - fast->run, __builtin_ctz((unsigned) op->esize));
     if (op->protocol == CG_FAST_LL128) r->cmd.misc |= CG_CMD_LL128;
     if (op->expect_soon && fast->lingers && !r->big) r->cmd.misc |= CG_CMD_LINGER;
     add_checks(fast, op, r);

@@ -30,6 +30,7 @@ struct cg_fast_window {
     struct cg_fast_window *next;
     struct cg_fast *fast;
     struct cg_fast_view view;
+    struct cg_fast_lines lines;
     char *memory;
     int index, big, shared, ll128, usable;
     uint32_t imported;           /* bit per rank */

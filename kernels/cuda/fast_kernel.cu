@@ -6,10 +6,9 @@
 #include "kernels/cuda/fast_ll128.cuh"
 
 struct cg_fast_shared {
-    struct cg_fast_view view;
-    struct cg_fast_cmd cmd;
-    uint32_t window, n;
-    int answer; /* of block 0 for all, 0: each block for itself */
+    __align__(16) struct cg_fast_cmd cmd;
+    uint32_t n;
+    struct cg_fast_lines lines;
 };
 
 /* ---- commands ---- */
@@ -94,55 +93,68 @@ static __device__ __forceinline__ int cg_check_peers(const struct cg_fast_check 
     return __any_sync(~0u, mine) ? CG_END_REFUSED : 0;
 }
 
-/* The first warp of a block gets its next command into shared memory. first: the launch's own. */
-static __device__ __forceinline__ void cg_next_zero(const struct cg_fast_launch &l, struct cg_fast_shared &s,
-                                                    bool first, uint64_t start)
+/* Copied by one warp. */
+static __device__ __forceinline__ void cg_copy_lines(struct cg_fast_lines *to, const struct cg_fast_lines *from)
 {
-    struct cg_fast_cmd cmd = l.cmd;
-    uint32_t n = first ? l.n : cg_fast_next(s.n);
-    int answer = 0;
+    for (uint32_t i = threadIdx.x; i < sizeof *to / 8; i += 32) ((uint64_t *) to)[i] = ((const uint64_t *) from)[i];
+}
 
-    if (!first) {
-        uint64_t since = cg_now_ns();
-        bool old = since - start > l.age_ns;
-        if (!cg_door_wait(l, n, since, &cmd)) cmd.misc = CG_CMD_EXIT;
-        else if (threadIdx.x == 0) l.state->taken = n;
-        if (old) cmd.misc &= ~CG_CMD_LINGER;
-    }
-    if (cmd.misc & CG_CMD_CHECK) {
-        answer = cg_check_peers(&l.ctl->check[CG_CMD_SLOT(cmd.misc)], s.view.spin_ns);
-        if (answer) cmd.misc |= CG_CMD_SKIP;
-    }
-    if (gridDim.x > 1 && (!first || (cmd.misc & CG_CMD_CHECK))) {
-        if (cmd.misc & CG_CMD_EXIT) cmd.src = l.id;
-        cg_cmd_relay(l.state, cmd, cmd.misc & CG_CMD_EXIT ? n | CG_FAST_EXIT : n);
-    }
-    if (threadIdx.x == 0) {
-        s.cmd = cmd;
-        s.n = n;
-        s.answer = answer;
+/* What block 0's first warp does with the command that it got, before anybody runs it. */
+static __device__ __forceinline__ void cg_cmd_judge(const struct cg_fast_launch &l, uint64_t spin_ns,
+                                                    struct cg_fast_cmd *cmd)
+{
+    int answer;
+
+    if (!(cmd->misc & CG_CMD_CHECK)) return;
+    answer = cg_check_peers(&l.ctl->check[CG_CMD_SLOT(cmd->misc)], spin_ns);
+    if (answer) cmd->misc |= CG_CMD_SKIP | (uint64_t) answer << 48;
+}
+
+/* The first warp of block 0: the command after number n, relayed to the other blocks. */
+static __device__ __forceinline__ struct cg_fast_cmd cg_next_zero(const struct cg_fast_launch &l, uint32_t *n,
+                                                                  uint64_t start, uint64_t spin_ns)
+{
+    const uint64_t since = cg_now_ns();
+    const bool old = since - start > l.age_ns;
+    struct cg_fast_cmd cmd;
+
+    *n = cg_fast_next(*n);
+    if (!cg_door_wait(l, *n, since, &cmd)) cmd.misc = CG_CMD_EXIT;
+    else if (threadIdx.x == 0) l.state->taken = *n;
+    if (old) cmd.misc &= ~CG_CMD_LINGER;
+    cg_cmd_judge(l, spin_ns, &cmd);
+    if (gridDim.x == 1) return cmd;
+    if (cmd.misc & CG_CMD_EXIT) cmd.src = l.id;
+    cg_cmd_relay(l.state, cmd, cmd.misc & CG_CMD_EXIT ? *n | CG_FAST_EXIT : *n);
+    return cmd;
+}
+
+/* The first warp of another block: the relayed command after number n. It may miss some in which it takes no part. */
+static __device__ __forceinline__ struct cg_fast_cmd cg_next_other(const struct cg_fast_launch &l, uint32_t *n)
+{
+    for (;;) {
+        uint4 v = cg_gpu_quad_acquire(&l.state->relay.w[4 * (threadIdx.x & 3)]);
+        uint32_t number = v.y & ~CG_FAST_EXIT;
+        bool whole = v.y == v.w && v.y == __shfl_sync(~0u, v.y, 0) && cg_fast_after(number, *n);
+        if (!__all_sync(~0u, whole)) continue;
+        struct cg_fast_cmd cmd = cg_cmd_unpack(v);
+        if ((v.y & CG_FAST_EXIT) && (uint32_t) cmd.src != l.id) continue;
+        *n = number;
+        return cmd;
     }
 }
 
-/* The same for the other blocks. They may miss commands in which they take no part. */
-static __device__ __forceinline__ void cg_next_other(const struct cg_fast_launch &l, struct cg_fast_shared &s,
-                                                     bool first)
+/* The first command came with the launch. Only if peers are to be looked at, the other blocks wait for block 0. */
+static __device__ __forceinline__ struct cg_fast_cmd cg_next_first(const struct cg_fast_launch &l)
 {
+    uint32_t n = l.n == 1 ? CG_FAST_NUMBERS : l.n - 1;
     struct cg_fast_cmd cmd = l.cmd;
-    uint32_t n = l.n, last = first ? (l.n == 1 ? CG_FAST_NUMBERS : l.n - 1) : s.n;
 
-    while (!first || (l.cmd.misc & CG_CMD_CHECK)) {
-        uint4 v = cg_gpu_quad_acquire(&l.state->relay.w[4 * (threadIdx.x & 3)]);
-        n = v.y & ~CG_FAST_EXIT;
-        if (!__all_sync(~0u, v.y == v.w && v.y == __shfl_sync(~0u, v.y, 0) && cg_fast_after(n, last))) continue;
-        cmd = cg_cmd_unpack(v);
-        if (!(v.y & CG_FAST_EXIT) || (uint32_t) cmd.src == l.id) break;
-    }
-    if (threadIdx.x == 0) {
-        s.cmd = cmd;
-        s.n = n;
-        s.answer = 0;
-    }
+    if (!(cmd.misc & CG_CMD_CHECK)) return cmd;
+    if (blockIdx.x != 0) return cg_next_other(l, &n);
+    cg_cmd_judge(l, l.lines.spin_ns, &cmd);
+    if (gridDim.x > 1) cg_cmd_relay(l.state, cmd, l.n);
+    return cmd;
 }
 
 /* ---- LL and LL128 ---- */
@@ -153,86 +165,84 @@ static __device__ __forceinline__ void cg_end(struct cg_fast_ctl *ctl, uint32_t 
     cg_store32_relaxed(&ctl->end[blockIdx.x], n << 4 | how);
 }
 
-static __device__ __forceinline__ void cg_fast_run(const struct cg_fast_launch &l, struct cg_fast_shared &s)
+/* A block that did not park in this operation has ended it. */
+static __device__ __forceinline__ uint32_t cg_resume_at(const struct cg_fast_position *position, uint32_t seq)
 {
-    const uint64_t misc = s.cmd.misc;
-    const uint32_t type = CG_CMD_TYPE(misc), log = type < CG_TYPE_F32 ? type >> 1 : type - CG_TYPE_F32 + 2;
-    struct cg_fast_position *position =
-        (struct cg_fast_position *) (s.view.base[s.view.rank] + s.view.l.positions) + blockIdx.x;
-    uint32_t from = misc & CG_CMD_RESUME ? (uint32_t) position->at[0] : 0, stride, passes, done;
+    return position->seq == seq ? position->passes : ~0u;
+}
+
+static __device__ __forceinline__ void cg_fast_run(const struct cg_fast_launch &l, const struct cg_fast_shared &s,
+                                                   const struct cg_fast_cmd &cmd)
+{
+    const uint32_t which = cmd.misc & CG_CMD_LL128 ? 1 : 0;
+    uint32_t from = 0, stride, passes, done;
     struct cg_fast_job job;
 
-    job.w = &s.view;
-    job.src = (const char *) s.cmd.src;
-    job.dst = (char *) s.cmd.dst;
-    job.bytes = s.cmd.count << log;
+    job.w = &s.lines;
+    job.src = (const char *) cmd.src;
+    job.dst = (char *) cmd.dst;
+    job.half = cmd.seq & 1 ? s.lines.half[which] : 0;
+    job.misc = cmd.misc;
+    job.bytes = cmd.count << CG_CMD_LOG(cmd.misc);
     job.words = (job.bytes + 7) / 8;
-    job.seq = s.cmd.seq;
-    job.blocks = CG_CMD_BLOCKS(misc);
-    job.type = type;
-    job.redop = CG_CMD_REDOP(misc);
+    job.seq = cmd.seq;
+    job.blocks = CG_CMD_BLOCKS(cmd.misc);
+    job.nranks = s.lines.nranks;
+    job.rank = s.lines.rank;
     stride = job.blocks * blockDim.x;
-    if (misc & CG_CMD_LL128) {
-        bool one = (job.words + CG_LL128_WARP_WORDS - 1) / CG_LL128_WARP_WORDS <= stride / 32;
+    if (cmd.misc & CG_CMD_RESUME) from = cg_resume_at(s.lines.positions + blockIdx.x, cmd.seq);
+    if (which) {
+        bool one = job.words <= stride / 32 * CG_LL128_WARP_WORDS;
         done = one ? cg_ll128_run<1>(job, from, &passes) : cg_ll128_run<3>(job, from, &passes);
     } else {
-        done = job.words <= stride ? cg_ll_run<1>(job, from, &passes) : cg_ll_run<2>(job, from, &passes);
+        done = cg_ll_run<1>(job, from, &passes);
     }
-    if (threadIdx.x == 0) position->at[0] = done;
     __syncthreads();
     if (threadIdx.x != 0) return;
-    /* Repeated lines are not answered by a peer: they must not be under way when their place is used again. */
-    if (misc & CG_CMD_RESUME) cg_fence_sys();
-    else cg_fence_gpu();
-    cg_end(l.ctl, s.n, misc, done == passes ? CG_END_DONE : CG_END_PARKED);
-}
-
-static __device__ __forceinline__ void cg_copy_view(struct cg_fast_view *to, const struct cg_fast_view *from)
-{
-    if (threadIdx.x < sizeof *to / 8) ((uint64_t *) to)[threadIdx.x] = ((const uint64_t *) from)[threadIdx.x];
-}
-
-/* The first warp: a command of another window brings that one's view. */
-static __device__ __forceinline__ void cg_change_window(const struct cg_fast_launch &l, struct cg_fast_shared &s)
-{
-    __syncwarp();
-    uint32_t window = CG_CMD_WINDOW(s.cmd.misc);
-    if (window == s.window || (s.cmd.misc & (CG_CMD_EXIT | CG_CMD_SKIP))) return;
-    cg_copy_view(&s.view, l.state->window[window]);
-    __syncwarp();
-    if (threadIdx.x == 0) s.window = window;
+    if (done < passes || (cmd.misc & CG_CMD_RESUME)) {
+        struct cg_fast_position *position = s.lines.positions + blockIdx.x;
+        position->seq = cmd.seq;
+        position->passes = done;
+        cg_fence_sys(); /* nobody answers repeated lines: they must not be under way when their place is used again */
+    }
+    cg_fence_gpu();
+    cg_end(l.ctl, s.n, cmd.misc, done < passes ? CG_END_PARKED : CG_END_DONE);
 }
 
 __global__ void __launch_bounds__(CG_FAST_THREADS) cg_fast_exchange(const __grid_constant__ struct cg_fast_launch l)
 {
     __shared__ struct cg_fast_shared s;
-    uint64_t start = cg_now_ns();
-    bool first = true;
+    const uint64_t start = cg_now_ns();
+    uint32_t n = l.n, window = CG_CMD_WINDOW(l.cmd.misc);
 
-    if (threadIdx.x < 32) {
-        cg_copy_view(&s.view, &l.view);
-        if (threadIdx.x == 0) s.window = CG_CMD_WINDOW(l.cmd.misc);
-        if (threadIdx.x == 0) s.n = l.n;
-        __syncwarp();
-    }
     if (l.cmd.misc & CG_CMD_RETRY) { /* of a launch that takes no doorbells: all blocks find the same */
         uint32_t taken = *(volatile uint32_t *) &l.state->taken;
-        if (taken == l.n || cg_fast_after(taken, l.n)) return;
+        if (taken == n || cg_fast_after(taken, n)) return;
     }
-    for (;; first = false) {
+    if (threadIdx.x < 32) cg_copy_lines(&s.lines, &l.lines);
+    for (bool first = true;; first = false) {
         if (threadIdx.x < 32) {
-            if (blockIdx.x == 0) cg_next_zero(l, s, first, start);
-            else cg_next_other(l, s, first);
-            cg_change_window(l, s);
+            struct cg_fast_cmd cmd = first             ? cg_next_first(l)
+                                     : blockIdx.x == 0 ? cg_next_zero(l, &n, start, s.lines.spin_ns)
+                                                       : cg_next_other(l, &n);
+            if (CG_CMD_WINDOW(cmd.misc) != window && !(cmd.misc & (CG_CMD_EXIT | CG_CMD_SKIP))) {
+                window = CG_CMD_WINDOW(cmd.misc);
+                cg_copy_lines(&s.lines, l.state->window[window]);
+            }
+            if (threadIdx.x == 0) {
+                s.cmd = cmd;
+                s.n = n;
+            }
         }
         __syncthreads();
-        if (s.cmd.misc & CG_CMD_EXIT) break;
-        if (s.answer) {
-            if (threadIdx.x == 0) cg_end(l.ctl, s.n, s.cmd.misc, s.answer);
-        } else if (!(s.cmd.misc & CG_CMD_SKIP) && blockIdx.x < CG_CMD_BLOCKS(s.cmd.misc)) {
-            cg_fast_run(l, s);
+        const struct cg_fast_cmd cmd = s.cmd;
+        if (cmd.misc & CG_CMD_EXIT) break;
+        if (!(cmd.misc & CG_CMD_SKIP)) {
+            if (blockIdx.x < CG_CMD_BLOCKS(cmd.misc)) cg_fast_run(l, s, cmd);
+        } else if (blockIdx.x == 0 && threadIdx.x == 0) {
+            cg_end(l.ctl, n, cmd.misc, CG_CMD_ANSWER(cmd.misc));
         }
-        if (!(s.cmd.misc & CG_CMD_LINGER)) break;
+        if (!(cmd.misc & CG_CMD_LINGER)) break;
         __syncthreads();
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {

@@ -12,28 +12,20 @@
 
 /* What every thread of the operation knows. */
 struct cg_fast_job {
-    const struct cg_fast_view *w; /* in shared memory */
+    const struct cg_fast_lines *w; /* in shared memory */
     const char *src;
     char *dst;
-    uint32_t bytes, words, seq, blocks, type, redop;
+    uint64_t half; /* offset of this operation's */
+    uint64_t misc;
+    uint32_t bytes, words, seq, blocks, nranks, rank;
 };
-
-/* Where source's part lies at receiver. */
-static __device__ __forceinline__ char *cg_ll_slot(const struct cg_fast_job &job, uint32_t source, uint32_t receiver)
-{
-    const struct cg_fast_view *w = job.w;
-    return w->base[receiver] + w->l.ll +
-           (uint64_t) ((job.seq & 1) * (w->nranks - 1) + cg_fast_part(source, receiver)) * w->l.ll_slot;
-}
 
 template <int U, typename W>
 static __device__ __forceinline__ void cg_ll_send(const struct cg_fast_job &job, const uint64_t (&v)[U], W word)
 {
-    const struct cg_fast_view *w = job.w;
-
-    for (uint32_t d = 1, p = w->rank; d < w->nranks; d++) {
-        p = p + 1 == w->nranks ? 0 : p + 1;
-        char *to = cg_ll_slot(job, w->rank, p);
+#pragma unroll 1
+    for (uint32_t d = 0; d + 1 < job.nranks; d++) {
+        char *to = job.w->out[0][d] + job.half;
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint4 line = make_uint4((uint32_t) v[u], job.seq, (uint32_t) (v[u] >> 32), job.seq);
@@ -47,7 +39,7 @@ template <int U, typename W>
 static __device__ __forceinline__ bool cg_ll_receive(const struct cg_fast_job &job, uint64_t (&v)[U], uint32_t source,
                                                      W word)
 {
-    const char *from = cg_ll_slot(job, source, job.w->rank);
+    const char *from = job.w->in[0][source] + job.half;
     struct cg_patience patience = {0, 0};
     bool all;
 
@@ -73,26 +65,30 @@ static __device__ __forceinline__ bool cg_ll_receive(const struct cg_fast_job &j
 template <int U>
 static __device__ __forceinline__ uint32_t cg_ll_run(const struct cg_fast_job &job, uint32_t from, uint32_t *passes)
 {
-    const struct cg_fast_view *w = job.w;
     const uint32_t stride = job.blocks * blockDim.x, first = blockIdx.x * blockDim.x + threadIdx.x;
     uint64_t own[U], sum[U], x[U];
     uint32_t pass;
 
     *passes = job.words <= U * stride ? 1 : (job.words + U * stride - 1) / (U * stride);
     auto word = [&](int u) { return (pass * U + u) * stride + first; };
+    if (from > *passes) from = *passes;
+#pragma unroll 1
     for (pass = from; pass < *passes; pass++) {
         cg_load_words(own, job.src, job.bytes, word);
         cg_ll_send(job, own, word);
     }
-    const struct cg_lanes lanes = cg_lanes_of(job.type, job.redop); /* while the lines are on their way */
+    /* Worked out while the lines are on their way. */
+    const struct cg_lanes lanes = cg_lanes_of(CG_CMD_TYPE(job.misc), CG_CMD_REDOP(job.misc));
+#pragma unroll 1
     for (pass = from; pass < *passes; pass++) {
         bool all = true;
         if (*passes - from > 1) cg_load_words(own, job.src, job.bytes, word);
-        for (uint32_t r = 0; r < w->nranks && all; r++) {
-            if (r != w->rank) all = cg_ll_receive(job, x, r, word);
+#pragma unroll 1
+        for (uint32_t r = 0; r < job.nranks && all; r++) {
+            if (r != job.rank) all = cg_ll_receive(job, x, r, word);
 #pragma unroll
             for (int u = 0; u < U; u++) {
-                if (r == w->rank) x[u] = own[u];
+                if (r == job.rank) x[u] = own[u];
                 if (r == 0) sum[u] = x[u];
             }
             if (r != 0) cg_lanes_reduce(lanes, sum, x);

@@ -8,13 +8,6 @@
 
 #define CG_LL128_WARP_WORDS 60u /* of data in the 4 lines of a warp */
 
-static __device__ __forceinline__ char *cg_ll128_slot(const struct cg_fast_job &job, uint32_t source, uint32_t receiver)
-{
-    const struct cg_fast_view *w = job.w;
-    return w->base[receiver] + w->l.ll128 +
-           (uint64_t) ((job.seq & 1) * (w->nranks - 1) + cg_fast_part(source, receiver)) * w->l.ll128_slot;
-}
-
 static __device__ __forceinline__ uint64_t cg_ll128_flag(const struct cg_fast_job &job)
 {
     return (uint64_t) job.seq << 32 | job.seq;
@@ -24,12 +17,11 @@ static __device__ __forceinline__ uint64_t cg_ll128_flag(const struct cg_fast_jo
 template <int U, typename G>
 static __device__ __forceinline__ void cg_ll128_send(const struct cg_fast_job &job, const uint64_t (&v)[2 * U], G group)
 {
-    const struct cg_fast_view *w = job.w;
     const uint32_t lane = threadIdx.x & 31, first = (lane >> 3) * 15;
 
-    for (uint32_t d = 1, p = w->rank; d < w->nranks; d++) {
-        p = p + 1 == w->nranks ? 0 : p + 1;
-        char *to = cg_ll128_slot(job, w->rank, p) + lane * 16;
+#pragma unroll 1
+    for (uint32_t d = 0; d + 1 < job.nranks; d++) {
+        char *to = job.w->out[1][d] + job.half + lane * 16;
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint64_t y = (lane & 7) == 7 ? cg_ll128_flag(job) : v[2 * u + 1];
@@ -46,7 +38,7 @@ static __device__ __forceinline__ bool cg_ll128_receive(const struct cg_fast_job
                                                         uint32_t source, G group)
 {
     const uint32_t lane = threadIdx.x & 31, first = (lane >> 3) * 15;
-    const char *from = cg_ll128_slot(job, source, job.w->rank) + lane * 16;
+    const char *from = job.w->in[1][source] + job.half + lane * 16;
     const uint64_t flag = cg_ll128_flag(job);
     struct cg_patience patience = {0, 0};
     bool all;
@@ -73,7 +65,6 @@ static __device__ __forceinline__ bool cg_ll128_receive(const struct cg_fast_job
 template <int U>
 static __device__ __forceinline__ uint32_t cg_ll128_run(const struct cg_fast_job &job, uint32_t from, uint32_t *passes)
 {
-    const struct cg_fast_view *w = job.w;
     const uint32_t warps = (job.blocks * blockDim.x) >> 5, warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     const uint32_t lane = threadIdx.x & 31, mine = (lane >> 3) * 15 + (lane & 7) * 2;
     const uint32_t groups = (job.words + CG_LL128_WARP_WORDS - 1) / CG_LL128_WARP_WORDS;
@@ -85,19 +76,23 @@ static __device__ __forceinline__ uint32_t cg_ll128_run(const struct cg_fast_job
     auto word = [&](int k) {
         return (lane & 7) == 7 && (k & 1) ? CG_NO_WORD : group(k >> 1) * CG_LL128_WARP_WORDS + mine + (k & 1);
     };
+    if (from > *passes) from = *passes;
+#pragma unroll 1
     for (pass = from; pass < *passes; pass++) {
         cg_load_words(own, job.src, job.bytes, word);
         cg_ll128_send<U>(job, own, group);
     }
-    const struct cg_lanes lanes = cg_lanes_of(job.type, job.redop);
+    const struct cg_lanes lanes = cg_lanes_of(CG_CMD_TYPE(job.misc), CG_CMD_REDOP(job.misc));
+#pragma unroll 1
     for (pass = from; pass < *passes; pass++) {
         bool all = true;
         if (*passes - from > 1) cg_load_words(own, job.src, job.bytes, word);
-        for (uint32_t r = 0; r < w->nranks && all; r++) {
-            if (r != w->rank) all = cg_ll128_receive<U>(job, x, r, group);
+#pragma unroll 1
+        for (uint32_t r = 0; r < job.nranks && all; r++) {
+            if (r != job.rank) all = cg_ll128_receive<U>(job, x, r, group);
 #pragma unroll
             for (int k = 0; k < 2 * U; k++) {
-                if (r == w->rank) x[k] = own[k];
+                if (r == job.rank) x[k] = own[k];
                 if (r == 0) sum[k] = x[k];
             }
             if (r != 0) cg_lanes_reduce(lanes, sum, x);

@@ -50,7 +50,7 @@ static void lay_out(uint32_t nranks, int big, struct cg_fast_layout *l)
     l->slots = z->slots;
     l->rings = z->rings;
     l->positions = take(&at, CG_FAST_BLOCKS * sizeof(struct cg_fast_position));
-    (void) take(&at, sizeof(struct cg_fast_view)); /* the kernel's copy of the view lies here: view_in */
+    (void) take(&at, sizeof(struct cg_fast_lines)); /* lines_in */
     l->words = take(&at, CG_FAST_WORD_KINDS * peers * l->rings * CG_FAST_WORD);
     l->ll = take(&at, 2 * peers * l->ll_slot);
     l->ll128 = take(&at, 2 * peers * l->ll128_slot);
@@ -59,9 +59,10 @@ static void lay_out(uint32_t nranks, int big, struct cg_fast_layout *l)
     l->bytes = at;
 }
 
-static struct cg_fast_view *view_in(char *memory)
+/* The kernel's copy of the window's lines. */
+static struct cg_fast_lines *lines_in(char *memory)
 {
-    return (struct cg_fast_view *) (memory + CG_FAST_BLOCKS * sizeof(struct cg_fast_position));
+    return (struct cg_fast_lines *) (memory + CG_FAST_BLOCKS * sizeof(struct cg_fast_position));
 }
 
 /* Process numbers of different containers may be alike. */
@@ -278,14 +279,39 @@ static int import_inside(struct cg_fast_window *w, uint32_t peer, const struct c
     return CG_OK;
 }
 
+/* Where the first half of source's lines is at receiver. which: LL or LL128. */
+static char *lines_at(const struct cg_fast_view *v, int which, uint32_t source, uint32_t receiver)
+{
+    uint64_t area = which ? v->l.ll128 : v->l.ll, slot = which ? v->l.ll128_slot : v->l.ll_slot;
+
+    return v->base[receiver] + area + cg_fast_part(source, receiver) * slot;
+}
+
+static void find_lines(const struct cg_fast_view *v, struct cg_fast_lines *lines)
+{
+    lines->spin_ns = v->spin_ns;
+    lines->positions = (struct cg_fast_position *) (v->base[v->rank] + v->l.positions);
+    lines->nranks = v->nranks;
+    lines->rank = v->rank;
+    for (int which = 0; which < 2; which++) {
+        lines->half[which] = (uint64_t) (v->nranks - 1) * (which ? v->l.ll128_slot : v->l.ll_slot);
+        for (uint32_t d = 1; d < v->nranks; d++) {
+            uint32_t p = (v->rank + d) % v->nranks;
+            lines->out[which][d - 1] = lines_at(v, which, v->rank, p);
+            lines->in[which][p] = lines_at(v, which, p, v->rank);
+        }
+    }
+}
+
 /* All are open: the kernel may know the window. With context. */
 static int make_usable(struct cg_fast_window *w)
 {
-    const struct cg_fast_view *there = view_in(w->memory);
+    const struct cg_fast_lines *there = lines_in(w->memory);
     int rc;
 
     if (w->shared && w->view.spin_ns > CG_FAST_SHARED_SPIN_NS) w->view.spin_ns = CG_FAST_SHARED_SPIN_NS;
-    rc = upload(w->fast, view_in(w->memory), &w->view, sizeof w->view);
+    find_lines(&w->view, &w->lines);
+    rc = upload(w->fast, lines_in(w->memory), &w->lines, sizeof w->lines);
     if (rc == CG_OK) rc = upload(w->fast, &w->fast->state->window[w->index], &there, sizeof there);
     w->usable = rc == CG_OK;
     return rc;
@@ -328,6 +354,7 @@ int cg_fast_window_clean(struct cg_fast_window *w)
 
     if (rc != CG_OK) return rc;
     rc = clear(w->fast, w->memory + l->ll, l->raw - l->ll);
+    if (rc == CG_OK) rc = clear(w->fast, w->memory + l->positions, CG_FAST_BLOCKS * sizeof(struct cg_fast_position));
     cg_gpu_leave(&scope);
     if (rc == CG_OK) w->seq = 0;
     return rc;

@@ -231,7 +231,7 @@ static void set_affinity(int rank)
 
     CPU_ZERO(&set);
     CPU_SET((2 + 2 * rank) % cpus, &set);
-    if (cpus > 16) (void) sched_setaffinity(0, sizeof set, &set);
+    if (cpus >= 2 * CG_FAST_RANKS) (void) sched_setaffinity(0, sizeof set, &set);
 }
 
 static void open_windows(struct fw *w)
