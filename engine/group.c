@@ -77,7 +77,8 @@ void cg_group_free_if_unused(struct cg_group *group)
 {
     if (!group->released || group->head || CG_GROUP_SETUP == group->state || group->boot_busy) return;
     cg_fast_bury(group);
-    for (int i = 0; i < group->nneighbors; i++) {
+    /* Links of a broken group are out of step, perhaps still written to: no later tenant gets them. */
+    for (int i = 0; i < group->nneighbors && !group->broken; i++) {
         if (group->link[i]) cg_link_release(group->proc->links, group->link[i], group->opno);
     }
     unlink_group(group);

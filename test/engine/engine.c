@@ -244,6 +244,10 @@ static void mismatch_over(const struct cg_net_ops *net, int virtual_nodes)
         free(j.dst[r]);
     }
     mesh_comm_close(&c);
+    assert_int_equal(mesh_comm_open(&m, "next", &c), CG_OK); /* a later communicator knows nothing of it */
+    one(&m, &c, 100, 0, &seed);
+    one(&m, &c, 5000, 0, &seed);
+    mesh_comm_close(&c);
     mesh_close(&m);
 }
 
