@@ -11,7 +11,10 @@ failed=0 jobs=0 fake= rank= setting=
 # The component whose device memory is test/mpi/fake_memory.h, instead of the one that users get.
 use_fake_gpu() {
     fake=$(cd "$top_builddir" && pwd)/test/mpi/fake/dir
-    mkdir -p "$fake" && cp "$top_builddir/test/mpi/fake/.libs/mca_coll_gpu.so" "$fake" || exit 99
+    built=$top_builddir/test/mpi/fake/.libs/mca_coll_gpu.so
+    cmp -s "$built" "$fake/mca_coll_gpu.so" && return
+    # moved into place: another script's processes may have mapped the old one
+    mkdir -p "$fake" && cp "$built" "$fake/new.$$" && mv -f "$fake/new.$$" "$fake/mca_coll_gpu.so" || exit 99
 }
 
 launch() {
