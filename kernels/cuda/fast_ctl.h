@@ -65,6 +65,7 @@ struct cg_fast_lines {
     uint64_t half[2];
     char *out[2][CG_FAST_RANKS - 1];
     const char *in[2][CG_FAST_RANKS];
+    const char *in_first[2]; /* of the lowest other rank */
 };
 
 CG_HD uint32_t cg_fast_part(uint32_t source, uint32_t receiver) { return source < receiver ? source : source - 1; }

@@ -7,7 +7,7 @@
 
 struct cg_fast_shared {
     __align__(16) struct cg_fast_cmd cmd;
-    uint32_t n;
+    uint32_t n, window;
     struct cg_fast_lines lines;
 };
 
@@ -39,18 +39,16 @@ static __device__ __forceinline__ void cg_cmd_relay(struct cg_fast_state *state,
     if (lane < 4) cg_gpu_quad_store(&state->relay.w[4 * lane], v);
 }
 
-/* Block 0's first warp: number n from the doorbell line, or false after the linger time. */
+/* Block 0's first warp: number n from the doorbell line into *v, or false after the linger time. */
 static __device__ __forceinline__ bool cg_door_poll(const struct cg_fast_launch &l, uint32_t n, uint64_t since,
-                                                    struct cg_fast_cmd *cmd)
+                                                    uint4 *v)
 {
     const void *piece = &l.ctl->door.w[4 * (threadIdx.x & 3)];
 
     for (uint32_t polls = 1;; polls++) {
-        uint4 v = cg_quad_acquire(piece);
-        if (__all_sync(~0u, v.y == n && v.w == n)) {
-            *cmd = cg_cmd_unpack(v);
-            return true;
-        }
+        CG_ROLLED(polls);
+        *v = cg_quad_acquire(piece);
+        if (__all_sync(~0u, v->y == n && v->w == n)) return true;
         if ((polls & 3) == 0 && __any_sync(~0u, cg_now_ns() - since > l.linger_ns)) return false;
     }
 }
@@ -62,18 +60,15 @@ static __device__ __forceinline__ void cg_door_leaving(const struct cg_fast_laun
 
 /* As cg_door_poll, with the hand-shake that lets the launch leave. */
 static __device__ __forceinline__ bool cg_door_wait(const struct cg_fast_launch &l, uint32_t n, uint64_t since,
-                                                    struct cg_fast_cmd *cmd)
+                                                    uint4 *v)
 {
-    uint4 v;
-
-    if (cg_door_poll(l, n, since, cmd)) return true;
+    if (cg_door_poll(l, n, since, v)) return true;
     cg_door_leaving(l, 1);
     cg_fence_sc();
     __syncwarp();
-    v = cg_quad_acquire(&l.ctl->door.w[4 * (threadIdx.x & 3)]);
-    if (!__all_sync(~0u, v.y == n && v.w == n)) return false;
+    *v = cg_quad_acquire(&l.ctl->door.w[4 * (threadIdx.x & 3)]);
+    if (!__all_sync(~0u, v->y == n && v->w == n)) return false;
     cg_door_leaving(l, 0);
-    *cmd = cg_cmd_unpack(v);
     return true;
 }
 
@@ -117,9 +112,13 @@ static __device__ __forceinline__ struct cg_fast_cmd cg_next_zero(const struct c
     const uint64_t since = cg_now_ns();
     const bool old = since - start > l.age_ns;
     struct cg_fast_cmd cmd;
+    bool stays;
+    uint4 v;
 
     *n = cg_fast_next(*n);
-    if (!cg_door_wait(l, *n, since, &cmd)) cmd.misc = CG_CMD_EXIT;
+    stays = cg_door_wait(l, *n, since, &v);
+    cmd = cg_cmd_unpack(v);
+    if (!stays) cmd.misc = CG_CMD_EXIT;
     else if (threadIdx.x == 0) l.state->taken = *n;
     if (old) cmd.misc &= ~CG_CMD_LINGER;
     cg_cmd_judge(l, spin_ns, &cmd);
@@ -144,17 +143,41 @@ static __device__ __forceinline__ struct cg_fast_cmd cg_next_other(const struct 
     }
 }
 
-/* The first command came with the launch. Only if peers are to be looked at, the other blocks wait for block 0. */
-static __device__ __forceinline__ struct cg_fast_cmd cg_next_first(const struct cg_fast_launch &l)
+/* The first warp gets the block's next command into shared memory, and the lines of its window. */
+static __device__ __forceinline__ void cg_next(const struct cg_fast_launch &l, struct cg_fast_shared &s, uint32_t last,
+                                               uint64_t start)
 {
-    uint32_t n = l.n == 1 ? CG_FAST_NUMBERS : l.n - 1;
-    struct cg_fast_cmd cmd = l.cmd;
+    struct cg_fast_cmd cmd = blockIdx.x == 0 ? cg_next_zero(l, &last, start, s.lines.spin_ns) : cg_next_other(l, &last);
+    const uint32_t window = CG_CMD_WINDOW(cmd.misc);
 
-    if (!(cmd.misc & CG_CMD_CHECK)) return cmd;
-    if (blockIdx.x != 0) return cg_next_other(l, &n);
-    cg_cmd_judge(l, l.lines.spin_ns, &cmd);
-    if (gridDim.x > 1) cg_cmd_relay(l.state, cmd, l.n);
-    return cmd;
+    if (window != s.window && !(cmd.misc & (CG_CMD_EXIT | CG_CMD_SKIP))) {
+        cg_copy_lines(&s.lines, l.state->window[window]);
+        __syncwarp();
+        if (threadIdx.x == 0) s.window = window;
+    }
+    if (threadIdx.x == 0) {
+        s.cmd = cmd;
+        s.n = last;
+    }
+}
+
+/* The first command came with the launch. Only if peers are to be looked at, the other blocks wait for block 0. */
+static __device__ __forceinline__ struct cg_fast_cmd cg_first_checked(const struct cg_fast_launch &l,
+                                                                      struct cg_fast_shared &s)
+{
+    if (threadIdx.x < 32) {
+        uint32_t last = l.n == 1 ? CG_FAST_NUMBERS : l.n - 1;
+        struct cg_fast_cmd cmd = l.cmd;
+        if (blockIdx.x != 0) {
+            cmd = cg_next_other(l, &last);
+        } else {
+            cg_cmd_judge(l, l.lines.spin_ns, &cmd);
+            if (gridDim.x > 1) cg_cmd_relay(l.state, cmd, l.n);
+        }
+        if (threadIdx.x == 0) s.cmd = cmd;
+    }
+    __syncthreads();
+    return s.cmd;
 }
 
 /* ---- LL and LL128 ---- */
@@ -165,93 +188,102 @@ static __device__ __forceinline__ void cg_end(struct cg_fast_ctl *ctl, uint32_t 
     cg_store32_relaxed(&ctl->end[blockIdx.x], n << 4 | how);
 }
 
-/* A block that did not park in this operation has ended it. */
+static __device__ __forceinline__ void cg_job_lines(struct cg_fast_job &job, const struct cg_fast_lines &w, int which,
+                                                    uint32_t seq)
+{
+    job.half = seq & 1 ? w.half[which] : 0;
+    job.out = w.out[which][0] + job.half;
+    job.in = w.in_first[which] + job.half;
+    job.spin_ns = w.spin_ns;
+    job.nranks = w.nranks;
+    job.rank = w.rank;
+}
+
+/* Where a resumed block goes on. One that has not parked in this operation has ended it. */
 static __device__ __forceinline__ uint32_t cg_resume_at(const struct cg_fast_position *position, uint32_t seq)
 {
     return position->seq == seq ? position->passes : ~0u;
 }
 
-static __device__ __forceinline__ void cg_fast_run(const struct cg_fast_launch &l, const struct cg_fast_shared &s,
-                                                   const struct cg_fast_cmd &cmd)
+/* first: the lines are the launch's, which need no shared memory if there are two ranks. */
+static __device__ __forceinline__ void cg_fast_run(const struct cg_fast_launch &l, struct cg_fast_shared &s,
+                                                   const struct cg_fast_cmd &cmd, uint32_t n, bool first)
 {
-    const uint32_t which = cmd.misc & CG_CMD_LL128 ? 1 : 0;
+    const int which = cmd.misc & CG_CMD_LL128 ? 1 : 0;
+    struct cg_fast_position *position;
     uint32_t from = 0, stride, passes, done;
     struct cg_fast_job job;
 
+    if (first) cg_job_lines(job, l.lines, which, cmd.seq);
+    else cg_job_lines(job, s.lines, which, cmd.seq);
+    position = (first ? l.lines.positions : s.lines.positions) + blockIdx.x;
     job.w = &s.lines;
     job.src = (const char *) cmd.src;
     job.dst = (char *) cmd.dst;
-    job.half = cmd.seq & 1 ? s.lines.half[which] : 0;
     job.misc = cmd.misc;
     job.bytes = cmd.count << CG_CMD_LOG(cmd.misc);
     job.words = (job.bytes + 7) / 8;
     job.seq = cmd.seq;
     job.blocks = CG_CMD_BLOCKS(cmd.misc);
-    job.nranks = s.lines.nranks;
-    job.rank = s.lines.rank;
+    if (cmd.misc & CG_CMD_RESUME) from = cg_resume_at(position, cmd.seq);
     stride = job.blocks * blockDim.x;
-    if (cmd.misc & CG_CMD_RESUME) from = cg_resume_at(s.lines.positions + blockIdx.x, cmd.seq);
-    if (which) {
-        bool one = job.words <= stride / 32 * CG_LL128_WARP_WORDS;
-        done = one ? cg_ll128_run<1>(job, from, &passes) : cg_ll128_run<3>(job, from, &passes);
-    } else {
-        done = cg_ll_run<1>(job, from, &passes);
-    }
-    __syncthreads();
+    if (!which) done = cg_ll_run(job, from, &passes);
+    else if (job.words <= stride / 32 * CG_LL128_WARP_WORDS) done = cg_ll128_run<1>(job, from, &passes);
+    else done = cg_ll128_run<3>(job, from, &passes);
+    cg_block_meet();
     if (threadIdx.x != 0) return;
     if (done < passes || (cmd.misc & CG_CMD_RESUME)) {
-        struct cg_fast_position *position = s.lines.positions + blockIdx.x;
         position->seq = cmd.seq;
         position->passes = done;
         cg_fence_sys(); /* nobody answers repeated lines: they must not be under way when their place is used again */
     }
     cg_fence_gpu();
-    cg_end(l.ctl, s.n, cmd.misc, done < passes ? CG_END_PARKED : CG_END_DONE);
+    cg_end(l.ctl, n, cmd.misc, done < passes ? CG_END_PARKED : CG_END_DONE);
+}
+
+static __device__ __forceinline__ void cg_note_residency(const struct cg_fast_launch &l, uint64_t ns)
+{
+    if (blockIdx.x != 0 || threadIdx.x != 0 || ns <= l.state->longest_ns) return;
+    l.state->longest_ns = ns;
+    cg_store_relaxed(&l.ctl->longest_ns, ns);
 }
 
 __global__ void __launch_bounds__(CG_FAST_THREADS) cg_fast_exchange(const __grid_constant__ struct cg_fast_launch l)
 {
     __shared__ struct cg_fast_shared s;
     const uint64_t start = cg_now_ns();
-    uint32_t n = l.n, window = CG_CMD_WINDOW(l.cmd.misc);
+    struct cg_fast_cmd cmd = l.cmd;
+    uint32_t n = l.n;
 
-    if (l.cmd.misc & CG_CMD_RETRY) { /* of a launch that takes no doorbells: all blocks find the same */
+    if (cmd.misc & CG_CMD_RETRY) { /* of a launch that takes no doorbells: all blocks find the same */
         uint32_t taken = *(volatile uint32_t *) &l.state->taken;
         if (taken == n || cg_fast_after(taken, n)) return;
     }
-    if (threadIdx.x < 32) cg_copy_lines(&s.lines, &l.lines);
+    if (cmd.misc & CG_CMD_CHECK) cmd = cg_first_checked(l, s);
     for (bool first = true;; first = false) {
-        if (threadIdx.x < 32) {
-            struct cg_fast_cmd cmd = first             ? cg_next_first(l)
-                                     : blockIdx.x == 0 ? cg_next_zero(l, &n, start, s.lines.spin_ns)
-                                                       : cg_next_other(l, &n);
-            if (CG_CMD_WINDOW(cmd.misc) != window && !(cmd.misc & (CG_CMD_EXIT | CG_CMD_SKIP))) {
-                window = CG_CMD_WINDOW(cmd.misc);
-                cg_copy_lines(&s.lines, l.state->window[window]);
-            }
-            if (threadIdx.x == 0) {
-                s.cmd = cmd;
-                s.n = n;
-            }
+        if (first && l.lines.nranks > 2) {
+            if (threadIdx.x < 32) cg_copy_lines(&s.lines, &l.lines);
+            __syncthreads();
         }
-        __syncthreads();
-        const struct cg_fast_cmd cmd = s.cmd;
         if (cmd.misc & CG_CMD_EXIT) break;
         if (!(cmd.misc & CG_CMD_SKIP)) {
-            if (blockIdx.x < CG_CMD_BLOCKS(cmd.misc)) cg_fast_run(l, s, cmd);
+            if (blockIdx.x < CG_CMD_BLOCKS(cmd.misc)) cg_fast_run(l, s, cmd, n, first);
         } else if (blockIdx.x == 0 && threadIdx.x == 0) {
             cg_end(l.ctl, n, cmd.misc, CG_CMD_ANSWER(cmd.misc));
         }
         if (!(cmd.misc & CG_CMD_LINGER)) break;
-        __syncthreads();
-    }
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        uint64_t ns = cg_now_ns() - start;
-        if (ns > l.state->longest_ns) {
-            l.state->longest_ns = ns;
-            cg_store_relaxed(&l.ctl->longest_ns, ns);
+        if (first && threadIdx.x < 32) {
+            if (l.lines.nranks <= 2) cg_copy_lines(&s.lines, &l.lines);
+            if (threadIdx.x == 0) s.window = CG_CMD_WINDOW(l.cmd.misc);
+            __syncwarp();
         }
+        cg_block_meet(); /* all have read the last command */
+        if (threadIdx.x < 32) cg_next(l, s, n, start);
+        cg_block_meet();
+        cmd = s.cmd;
+        n = s.n;
     }
+    cg_note_residency(l, cg_now_ns() - start);
 }
 
 /* ---- TWO_SHOT ---- */

@@ -19,9 +19,9 @@ static __device__ __forceinline__ void cg_ll128_send(const struct cg_fast_job &j
 {
     const uint32_t lane = threadIdx.x & 31, first = (lane >> 3) * 15;
 
-#pragma unroll 1
     for (uint32_t d = 0; d + 1 < job.nranks; d++) {
-        char *to = job.w->out[1][d] + job.half + lane * 16;
+        CG_ROLLED(d);
+        char *to = cg_lines_out(job, 1, d) + lane * 16;
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint64_t y = (lane & 7) == 7 ? cg_ll128_flag(job) : v[2 * u + 1];
@@ -38,7 +38,7 @@ static __device__ __forceinline__ bool cg_ll128_receive(const struct cg_fast_job
                                                         uint32_t source, G group)
 {
     const uint32_t lane = threadIdx.x & 31, first = (lane >> 3) * 15;
-    const char *from = job.w->in[1][source] + job.half + lane * 16;
+    const char *from = cg_lines_in(job, 1, source) + lane * 16;
     const uint64_t flag = cg_ll128_flag(job);
     struct cg_patience patience = {0, 0};
     bool all;
@@ -57,7 +57,7 @@ static __device__ __forceinline__ bool cg_ll128_receive(const struct cg_fast_job
 #pragma unroll
         for (int u = 0; u < U; u++) all &= (lane & 7) != 7 || v[2 * u + 1] == flag;
         all = __all_sync(~0u, all);
-        if (!all && __any_sync(~0u, cg_patience_over(patience, job.w->spin_ns))) return false;
+        if (!all && __any_sync(~0u, cg_patience_over(patience, job.spin_ns))) return false;
     } while (!all);
     return true;
 }
@@ -76,19 +76,18 @@ static __device__ __forceinline__ uint32_t cg_ll128_run(const struct cg_fast_job
     auto word = [&](int k) {
         return (lane & 7) == 7 && (k & 1) ? CG_NO_WORD : group(k >> 1) * CG_LL128_WARP_WORDS + mine + (k & 1);
     };
-    if (from > *passes) from = *passes;
-#pragma unroll 1
     for (pass = from; pass < *passes; pass++) {
+        CG_ROLLED(pass);
         cg_load_words(own, job.src, job.bytes, word);
         cg_ll128_send<U>(job, own, group);
     }
     const struct cg_lanes lanes = cg_lanes_of(CG_CMD_TYPE(job.misc), CG_CMD_REDOP(job.misc));
-#pragma unroll 1
     for (pass = from; pass < *passes; pass++) {
         bool all = true;
+        CG_ROLLED(pass);
         if (*passes - from > 1) cg_load_words(own, job.src, job.bytes, word);
-#pragma unroll 1
         for (uint32_t r = 0; r < job.nranks && all; r++) {
+            CG_ROLLED(r);
             if (r != job.rank) all = cg_ll128_receive<U>(job, x, r, group);
 #pragma unroll
             for (int k = 0; k < 2 * U; k++) {
@@ -97,7 +96,7 @@ static __device__ __forceinline__ uint32_t cg_ll128_run(const struct cg_fast_job
             }
             if (r != 0) cg_lanes_reduce(lanes, sum, x);
         }
-        if (!__syncthreads_and(all)) break;
+        if (!cg_block_all(all)) break;
         cg_store_words(sum, job.dst, job.bytes, word);
     }
     return pass;

@@ -49,6 +49,17 @@ static __device__ __forceinline__ void cg_store32_relaxed(uint32_t *p, uint32_t 
 
 #define CG_NO_WORD (1u << 28)
 
+/* Keeps a loop from being unrolled, which pragmas do not when a loop inside has vanished: code that a launch runs once
+ * is fetched from far away. */
+#define CG_ROLLED(i) asm volatile("" : "+r"(i))
+
+/* Generic pointers that are known to be of GPU or registered memory. */
+template <typename T> static __device__ __forceinline__ T *cg_global(T *p)
+{
+    __builtin_assume(__isGlobal(p));
+    return p;
+}
+
 /* Largest power of two up to 16 that divides x. */
 static __device__ __forceinline__ uint32_t cg_grain(uint64_t x)
 {
@@ -61,14 +72,14 @@ static __device__ __forceinline__ uint64_t cg_load_bytes(const char *from, uint3
     uint64_t v = 0;
 
 #pragma unroll 1
-    for (uint32_t i = 0; i < bytes && i < 8; i++) v |= (uint64_t) * (const uint8_t *) (from + i) << (8 * i);
+    for (uint32_t i = 0; i < bytes && i < 8; i++) v |= (uint64_t) *cg_global((const uint8_t *) (from + i)) << (8 * i);
     return v;
 }
 
 static __device__ __forceinline__ void cg_store_bytes(uint64_t v, char *to, uint32_t bytes)
 {
 #pragma unroll 1
-    for (uint32_t i = 0; i < bytes && i < 8; i++) to[i] = (char) (v >> (8 * i));
+    for (uint32_t i = 0; i < bytes && i < 8; i++) *cg_global(to + i) = (char) (v >> (8 * i));
 }
 
 /* A word that is not aligned is put together from the two around it, byte by byte where those reach behind the end. */
@@ -81,14 +92,14 @@ static __device__ __forceinline__ void cg_load_words(uint64_t (&v)[N], const cha
     for (int k = 0; k < N; k++) {
         const uint32_t at = word(k) * 8;
         const uint64_t *from = (const uint64_t *) (base - off + at);
-        v[k] = at + need <= bytes ? from[0] : 0;
+        v[k] = at + need <= bytes ? *cg_global(from) : 0;
     }
     if (off) {
 #pragma unroll
         for (int k = 0; k < N; k++) {
             const uint32_t at = word(k) * 8;
             const uint64_t *from = (const uint64_t *) (base - off + at);
-            uint64_t high = at + need <= bytes ? from[1] : 0;
+            uint64_t high = at + need <= bytes ? *cg_global(from + 1) : 0;
             v[k] = v[k] >> (8 * off) | high << (64 - 8 * off);
         }
     }
@@ -108,7 +119,7 @@ static __device__ __forceinline__ void cg_store_pieces(const uint64_t (&v)[N], c
         const uint32_t at = word(k) * 8;
         if (at + 8 > bytes) continue;
 #pragma unroll
-        for (uint32_t i = 0; i < 8; i += sizeof(P)) *(P *) (base + at + i) = (P) (v[k] >> (8 * i));
+        for (uint32_t i = 0; i < 8; i += sizeof(P)) *cg_global((P *) (base + at + i)) = (P) (v[k] >> (8 * i));
     }
 }
 

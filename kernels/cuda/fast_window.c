@@ -295,6 +295,7 @@ static void find_lines(const struct cg_fast_view *v, struct cg_fast_lines *lines
     lines->rank = v->rank;
     for (int which = 0; which < 2; which++) {
         lines->half[which] = (uint64_t) (v->nranks - 1) * (which ? v->l.ll128_slot : v->l.ll_slot);
+        lines->in_first[which] = lines_at(v, which, v->rank == 0, v->rank);
         for (uint32_t d = 1; d < v->nranks; d++) {
             uint32_t p = (v->rank + d) % v->nranks;
             lines->out[which][d - 1] = lines_at(v, which, v->rank, p);
