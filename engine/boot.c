@@ -176,7 +176,7 @@ static void talk_init(struct cg_group *g, struct boot_talk *t, uint32_t rank)
 
 static int links_begin(struct cg_group *g)
 {
-    int n = cg_plan_neighbors(g->size, g->rank, &g->params, g->neighbor, CG_MAX_NEIGHBORS);
+    int n = cg_plan_neighbors(g->size, g->rank, &g->params, 1, g->neighbor, CG_MAX_NEIGHBORS);
 
     if (n < 0) {
         cg_log(0, "rank %u of %s: more than %d neighbours in a communicator of %u ranks", g->rank, g->label,

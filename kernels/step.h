@@ -17,10 +17,38 @@
 #define CG_MAX_CHAN 4
 #define CG_MAX_LINKS 16
 #define CG_MAX_STEPS 256
+#define CG_MAX_BLOCKS 130
 #define CG_LINK_NONE 0xff
 #define CG_OP_BYTES 4096 /* a descriptor with everything behind it fits */
 
-enum cg_coll { CG_COLL_NONE, CG_COLL_ALLREDUCE, CG_COLL_BCAST, CG_COLL_COUNT };
+/* CG_COLL(NAME, text, reduces, known, reach)
+ *   reduces  type and redop matter; otherwise elements are bytes
+ *   known    its size is known to every rank, so that it can be compared
+ *   reach    1: neighbours of ring, doubling and exchange suffice; 2: everybody talks to everybody */
+#define CG_COLL_TABLE(X)                                                \
+    X(ALLREDUCE, "allreduce", 1, 1, 1)                                  \
+    X(BCAST, "bcast", 0, 1, 1)                                          \
+    X(REDUCE, "reduce", 1, 1, 1)                                        \
+    X(ALLGATHER, "allgather", 0, 1, 1)                                  \
+    X(ALLGATHERV, "allgatherv", 0, 1, 1)                                \
+    X(GATHER, "gather", 0, 1, 1)                                        \
+    X(SCATTER, "scatter", 0, 1, 1)                                      \
+    X(GATHERV, "gatherv", 0, 0, 2)                                      \
+    X(SCATTERV, "scatterv", 0, 0, 2)                                    \
+    X(ALLTOALL, "alltoall", 0, 1, 2)                                    \
+    X(ALLTOALLV, "alltoallv", 0, 0, 2)                                  \
+    X(REDUCE_SCATTER, "reduce_scatter", 1, 1, 1)                        \
+    X(REDUCE_SCATTER_BLOCK, "reduce_scatter_block", 1, 1, 1)            \
+    X(SCAN, "scan", 1, 1, 1)                                            \
+    X(EXSCAN, "exscan", 1, 1, 1)
+
+enum cg_coll {
+    CG_COLL_NONE,
+#define CG_COLL_ENUM(name, text, reduces, known, reach) CG_COLL_##name,
+    CG_COLL_TABLE(CG_COLL_ENUM)
+#undef CG_COLL_ENUM
+    CG_COLL_COUNT
+};
 
 enum cg_type {
 #define CG_TYPE(name, ctype, utype, cls) CG_TYPE_##name,
@@ -49,6 +77,7 @@ enum cg_redop {
     X(RECV_REDUCE, 1, 1, 1, 0, "slot op operand to dst")                             \
     X(RECV_REDUCE_SEND, 1, 1, 0, 1, "slot op operand to the next slot")              \
     X(RECV_REDUCE_COPY_SEND, 1, 1, 1, 1, "slot op operand to dst and the next slot") \
+    X(FORWARD, 1, 0, 0, 1, "slot to the next slot")                                  \
     X(SEND_ALL, 0, 1, 0, 1, "operand to a slot of every link")                       \
     X(REDUCE_ALL, 1, 1, 1, 0, "x0 op x1 op ... in rank order to dst")
 
@@ -62,13 +91,22 @@ enum cg_opcode {
 enum cg_step_flag {
     CG_F_DST_OPERAND = 1, /* the operand is dst instead of src */
     CG_F_SLOT_FIRST = 2,  /* the slot's value is the left operand */
+    CG_F_KEEP = 4,        /* the slot that is read is not given back: the next step on that link reads it again */
 };
 
 struct cg_step {
     uint8_t opcode, flags, rlink, slink; /* links index cg_op's links; CG_LINK_NONE where unused */
-    uint16_t chunk, pad;
+    uint16_t chunk; /* blocked: the block of dst, and of the message */
+    uint16_t from;  /* blocked: the block of the operand; equally long */
 };
 CG_STATIC_ASSERT(sizeof(struct cg_step) == 8, "step layout");
+
+/* Blocked programs (nblocks > 0): a step moves a slice of a block. Slice u of a block are the elements
+ * [u * chunk, (u + 1) * chunk) of it, as far as there are any; channel c has the slices u = iter * nchan + c. Offsets and
+ * lengths count elements; offsets are from src where the block is an operand, from dst where it is written. */
+struct cg_block {
+    uint64_t offset, len;
+};
 
 /* Elements [begin, end) of one channel, in iters iterations of nchunks chunks of chunk elements. */
 struct cg_range {
@@ -88,7 +126,7 @@ struct cg_link {
 };
 CG_STATIC_ASSERT(sizeof(struct cg_link) == 96, "link layout");
 
-/* One operation ready to run, followed by nlinks links (in ascending order of peer rank) and nsteps steps.
+/* One operation ready to run, followed by nlinks links (in ascending order of peer rank), nsteps steps and nblocks blocks.
  * Buffers are the executor's own to address; src == dst for in place. */
 struct cg_op {
     uint64_t id;          /* never 0, unique within the executor */
@@ -101,10 +139,10 @@ struct cg_op {
     uint8_t coll, type, redop, esize;
     uint16_t nsteps, nlinks, nchunks, nchan;
     uint16_t self_pos;    /* links before this one have a lower rank */
-    uint16_t prev_slot;   /* the executor's own */
+    uint16_t nblocks;     /* 0: chunks of ranges; else blocked, and ranges say chunk and iters only */
     uint32_t slot_bytes;  /* payload of a slot */
     uint32_t slots;       /* of a lane, a power of two */
-    uint32_t size;        /* bytes of descriptor, links and steps */
+    uint32_t size;        /* bytes of descriptor, links, steps and blocks */
     struct cg_range range[CG_MAX_CHAN];
 };
 
@@ -113,6 +151,11 @@ CG_HD struct cg_link *cg_op_links(const struct cg_op *op) { return (struct cg_li
 CG_HD struct cg_step *cg_op_steps(const struct cg_op *op)
 {
     return (struct cg_step *) (cg_op_links(op) + op->nlinks);
+}
+
+CG_HD struct cg_block *cg_op_blocks(const struct cg_op *op)
+{
+    return (struct cg_block *) (cg_op_steps(op) + op->nsteps);
 }
 
 CG_STATIC_ASSERT(sizeof(struct cg_op) % 16 == 0, "links stay aligned");

@@ -16,7 +16,12 @@ struct cg_plan_request {
     uint32_t nranks; /* of the communicator, >= 1 */
     uint32_t rank;
     uint32_t root;   /* collectives that have one */
-    uint64_t count;  /* elements, > 0 */
+    uint64_t count;  /* elements: of the whole buffer, or of one block (allgather, gather, scatter, alltoall,
+                      * reduce_scatter_block); > 0, except where it is 0 for this rank alone (gatherv, scatterv) */
+    /* nranks entries each, in elements; NULL where the collective has none or where they are insignificant here:
+     *   allgatherv: dst_len, dst_disp    gatherv: the same, root only    scatterv: src_len, src_disp, root only
+     *   alltoallv: all four              reduce_scatter: src_len (the blocks lie one after another) */
+    const uint64_t *src_len, *src_disp, *dst_len, *dst_disp;
     int esize;       /* bytes of an element, 1 to 8 */
     const struct cg_params *params; /* agreed ones */
 };
@@ -27,6 +32,8 @@ struct cg_plan {
     uint32_t peer[CG_MAX_LINKS];      /* communicator ranks, ascending; links of the steps index this */
     struct cg_range range[CG_MAX_CHAN];
     struct cg_step step[CG_MAX_STEPS];
+    uint32_t nblocks;
+    struct cg_block block[CG_MAX_BLOCKS];
 };
 
 struct cg_algorithm {
@@ -45,9 +52,13 @@ const struct cg_algorithm *cg_plan_choose(const struct cg_plan_request *req);
 /* Choose and build. CG_OK, CG_ERR_UNSUPPORTED (no row applies) or CG_ERR_LIMIT. */
 int cg_plan_build(const struct cg_plan_request *req, struct cg_plan *plan);
 
-/* All ranks with which rank exchanges messages in any plan of any size of these collectives, ascending; at most max.
- * Returns their number, or CG_ERR_LIMIT. Symmetric: a is b's neighbour if and only if b is a's. */
-int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, uint32_t *peers, int max);
+/* All ranks with which rank exchanges messages in any plan of any size of the collectives whose reach is at most reach
+ * (CG_COLL_TABLE), ascending; at most max. Returns their number, or CG_ERR_LIMIT. Symmetric: a is b's neighbour if and
+ * only if b is a's. */
+int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, int reach, uint32_t *peers,
+                      int max);
+/* Is there a plan for this collective among so many ranks, of whatever size? The same on all ranks. */
+int cg_plan_exists(int coll, uint32_t nranks);
 
 /* Messages that channel chan sends and receives on link l in one run of the plan. */
 void cg_plan_count(const struct cg_plan *plan, uint32_t chan, uint32_t l, uint64_t *sends, uint64_t *recvs);

@@ -68,13 +68,19 @@ static int merge_algorithm(const struct cg_algorithm *a, const struct cg_plan_re
     return n;
 }
 
-int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, uint32_t *peers, int max)
+#define CG_COLL_REACH(name, text, reduces, known, reach) [CG_COLL_##name] = reach,
+static const unsigned char reaches[CG_COLL_COUNT] = {CG_COLL_TABLE(CG_COLL_REACH)};
+#undef CG_COLL_REACH
+
+int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, int reach, uint32_t *peers,
+                      int max)
 {
     struct cg_plan_request req = {.nranks = nranks, .rank = rank, .count = 1, .esize = 1, .params = params};
     int n = 0;
 
     for (const struct cg_algorithm *a = cg_algorithms; a->name && n >= 0; a++) {
         req.coll = a->coll;
+        if (reaches[a->coll] > reach) continue;
         uint32_t roots = CG_COLL_BCAST == a->coll ? nranks : 1;
         for (req.root = 0; req.root < roots && n >= 0; req.root++)
             n = merge_algorithm(a, &req, peers, n, max);
@@ -92,4 +98,13 @@ void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op)
     op->size = (uint32_t) (sizeof(*op) + plan->nlinks * sizeof(struct cg_link) + plan->nsteps * sizeof(struct cg_step));
     memcpy(op->range, plan->range, sizeof(op->range));
     memcpy(cg_op_steps(op), plan->step, plan->nsteps * sizeof(struct cg_step));
+}
+
+int cg_plan_exists(int coll, uint32_t nranks)
+{
+    struct cg_params params;
+    struct cg_plan_request req = {.coll = coll, .nranks = nranks, .count = 1, .esize = 1, .params = &params};
+
+    cg_params_default(&params);
+    return cg_plan_choose(&req) != NULL;
 }

@@ -23,7 +23,12 @@ static const char *const steps[CG_STEP_COUNT] = {
 #undef CG_STEP_NAME
 };
 
-static const char *const colls[CG_COLL_COUNT] = {"none", "allreduce", "bcast"};
+static const char *const colls[CG_COLL_COUNT] = {
+    "none",
+#define CG_COLL_TEXT(name, text, reduces, known, reach) text,
+    CG_COLL_TABLE(CG_COLL_TEXT)
+#undef CG_COLL_TEXT
+};
 
 static const char *lookup(const char *const *names, int count, int i)
 {

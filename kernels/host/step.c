@@ -81,6 +81,9 @@ static void move(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos
     case CG_STEP_RECV:
         memcpy(act->dst, cg_slot_payload(act->in), act->bytes);
         break;
+    case CG_STEP_FORWARD:
+        memcpy(out, cg_slot_payload(act->in), act->bytes);
+        break;
     case CG_STEP_RECV_SEND:
         copy_two(act->dst, out, cg_slot_payload(act->in), act->bytes);
         break;

@@ -207,13 +207,13 @@ static int find_peer(const uint32_t *peers, int n, uint32_t peer)
 static void check_neighbors(uint32_t n, uint32_t rank, const struct cg_params *params)
 {
     uint32_t peers[CG_MAX_LINKS], theirs[CG_MAX_LINKS];
-    int count = cg_plan_neighbors(n, rank, params, peers, CG_MAX_LINKS);
+    int count = cg_plan_neighbors(n, rank, params, 1, peers, CG_MAX_LINKS);
     struct cg_plan plan;
 
     assert_in_range(count, 0, CG_MAX_LINKS);
     for (int i = 0; i < count; i++) {
         assert_true(peers[i] < n && peers[i] != rank && (0 == i || peers[i] > peers[i - 1]));
-        int other = cg_plan_neighbors(n, peers[i], params, theirs, CG_MAX_LINKS);
+        int other = cg_plan_neighbors(n, peers[i], params, 1, theirs, CG_MAX_LINKS);
         assert_true(find_peer(theirs, other, rank));
     }
     for (int coll = CG_COLL_ALLREDUCE; coll < CG_COLL_COUNT; coll++) {
@@ -230,7 +230,7 @@ static void check_neighbors(uint32_t n, uint32_t rank, const struct cg_params *p
                 assert_true(find_peer(peers, count, plan.peer[l]));
         }
     }
-    if (count > 0) assert_int_equal(cg_plan_neighbors(n, rank, params, peers, count - 1), CG_ERR_LIMIT);
+    if (count > 0) assert_int_equal(cg_plan_neighbors(n, rank, params, 1, peers, count - 1), CG_ERR_LIMIT);
 }
 
 static void neighbors(void **state)
