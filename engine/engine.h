@@ -76,6 +76,9 @@ int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, st
 /* The communicator is gone. Operations in flight go on to their end; memory follows. Never blocks, no traffic here. */
 void cg_group_release(struct cg_group *group);
 
+/* Can the group run this collective natively? From the collective and the number of ranks: alike on all. */
+int cg_group_serves(const struct cg_group *group, int coll);
+
 /* Set-up: CG_AGAIN while it runs (post starts it; progress advances it), CG_OK, or the error that all agreed on. */
 int cg_group_status(const struct cg_group *group);
 /* Start set-up without an operation, for a blocking caller who wants to know the outcome first. */
@@ -83,11 +86,16 @@ int cg_group_start(struct cg_group *group);
 
 struct cg_call {
     int coll;                /* enum cg_coll */
-    int type, redop;
-    const void *src;         /* == dst for in place */
+    int type, redop;         /* of collectives that reduce; the others move bytes: CG_TYPE_U8 */
+    /* src == dst for in place; where only a block is sent (allgather, gather's root) in place means that src is that block
+     * of dst, and for scatter's root that dst is its block of src. NULL where insignificant. bcast: both are the buffer. */
+    const void *src;
     void *dst;
-    uint64_t count;          /* elements, > 0 */
+    uint64_t count;          /* elements, of the buffer or of a block: struct cg_plan_request */
     uint32_t root;
+    /* One entry per rank, in elements, copied; NULL where the collective has none or they are insignificant here. Offsets
+     * of src_disp and dst_disp are from src and dst. */
+    const uint64_t *src_len, *src_disp, *dst_len, *dst_disp;
     int blocking;            /* the caller waits at once: others may be awaited here instead of on the GPU */
 };
 
