@@ -47,6 +47,8 @@ struct cg_net {
     struct req_block *blocks;
     struct cg_net_ep *eps;
     char discarded[4096]; /* see discard_unexpected */
+    int stuck;            /* closing an endpoint took too long */
+    struct cg_net *next_stuck;
 };
 
 int cg_ucx_status(ucs_status_t status);
