@@ -52,10 +52,11 @@ enum boot_stage {
 };
 
 struct cg_boot {
-    int stage, begun;
+    int stage, begun, reach, npeers;
     struct boot_hello hello;
     struct boot_verdict verdict, child[2];
     struct boot_msg msg[2];
+    uint32_t peer[CG_MAX_NEIGHBORS]; /* those who become neighbours */
     struct boot_talk talk[]; /* as many as there may be neighbours */
 };
 
@@ -174,9 +175,19 @@ static void talk_init(struct cg_group *g, struct boot_talk *t, uint32_t rank)
     memcpy(t->peer.socket, other->socket, sizeof(t->peer.socket));
 }
 
+static int is_neighbor(const struct cg_group *g, uint32_t rank)
+{
+    for (int i = 0; i < g->nneighbors; i++) {
+        if (g->neighbor[i] == rank) return 1;
+    }
+    return 0;
+}
+
+/* Conversations with those who are not neighbours yet. */
 static int links_begin(struct cg_group *g)
 {
-    int n = cg_plan_neighbors(g->size, g->rank, &g->params, 1, g->neighbor, CG_MAX_NEIGHBORS);
+    uint32_t peers[CG_MAX_NEIGHBORS];
+    int n = cg_plan_neighbors(g->size, g->rank, &g->params, g->boot->reach, peers, CG_MAX_NEIGHBORS);
 
     if (n < 0) {
         cg_log(0, "rank %u of %s: more than %d neighbours in a communicator of %u ranks", g->rank, g->label,
@@ -184,8 +195,11 @@ static int links_begin(struct cg_group *g)
         g->boot->verdict.status = n;
         return CG_OK; /* the verdict tells the others */
     }
-    g->nneighbors = n;
-    for (int i = 0; i < n; i++) talk_init(g, &g->boot->talk[i], g->neighbor[i]);
+    for (int i = 0; i < n; i++) {
+        if (is_neighbor(g, peers[i])) continue;
+        talk_init(g, &g->boot->talk[g->boot->npeers], peers[i]);
+        g->boot->peer[g->boot->npeers++] = peers[i];
+    }
     return CG_OK;
 }
 
@@ -285,10 +299,10 @@ static int links_test(struct cg_group *g)
 {
     int again = 0;
 
-    for (int i = 0; i < g->nneighbors; i++) {
+    for (int i = 0; i < g->boot->npeers; i++) {
         struct boot_talk *t = &g->boot->talk[i];
         int rc = CG_OK;
-        while (CG_OK == rc && TALK_DONE != t->state) rc = talk_table[t->state](g, t, g->neighbor[i]);
+        while (CG_OK == rc && TALK_DONE != t->state) rc = talk_table[t->state](g, t, g->boot->peer[i]);
         if (rc < 0) return rc;
         again |= CG_AGAIN == rc;
     }
@@ -297,10 +311,10 @@ static int links_test(struct cg_group *g)
 
 static int links_end(struct cg_group *g)
 {
-    for (int i = 0; i < g->nneighbors; i++) {
-        g->link[i] = g->boot->talk[i].link;
-        if (NULL == g->link[i] && CG_OK == g->boot->verdict.status) {
-            g->boot->verdict.status = g->boot->talk[i].status < 0 ? g->boot->talk[i].status : CG_ERR_INTERNAL;
+    for (int i = 0; i < g->boot->npeers; i++) {
+        const struct boot_talk *t = &g->boot->talk[i];
+        if (NULL == t->link && CG_OK == g->boot->verdict.status) {
+            g->boot->verdict.status = t->status < 0 ? t->status : CG_ERR_INTERNAL;
         }
     }
     return CG_OK;
@@ -357,17 +371,32 @@ static const struct {
     [BOOT_DOWN_OUT] = {down_out_begin, NULL, NULL},
 };
 
-int cg_boot_open(struct cg_group *group)
+int cg_boot_open(struct cg_group *group, int reach)
 {
     uint32_t most = group->size - 1 < CG_MAX_NEIGHBORS ? group->size - 1 : CG_MAX_NEIGHBORS;
 
     group->boot = calloc(1, sizeof(*group->boot) + most * sizeof(group->boot->talk[0]));
-    return group->boot ? CG_OK : CG_ERR_NOMEM;
+    if (NULL == group->boot) return CG_ERR_NOMEM;
+    group->boot->reach = reach;
+    return CG_OK;
 }
 
 static int finish(struct cg_group *g, int status)
 {
-    if (status < 0 && 0 == g->rank) {
+    cg_proc_lock(g->proc);
+    for (int i = 0; i < g->boot->npeers; i++) {
+        struct cg_link_end *link = g->boot->talk[i].link;
+        if (status >= 0) {
+            g->neighbor[g->nneighbors] = g->boot->peer[i];
+            g->link[g->nneighbors++] = link;
+        } else if (link) {
+            cg_link_release(g->proc->links, link, 0);
+        }
+    }
+    if (status >= 0) g->reach = g->boot->reach;
+    cg_proc_unlock(g->proc);
+    if (status >= 0) return CG_OK;
+    if (0 == g->rank) {
         cg_log(0, "%s is not served by coll/gpu: set-up failed on rank %u: %s", g->label, g->boot->verdict.rank,
                cg_status_text(status));
     }

@@ -4,6 +4,7 @@
 #include "engine/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define HOST_BUDGET 64 /* steps of one operation in one call of progress */
 
@@ -20,20 +21,49 @@ static int device_of(const struct cg_proc *proc, const struct cg_mem *m)
     return m->device < 0 ? 0 : m->device;
 }
 
-/* No engine for the device: work on a host copy. */
-static int choose_bounce(struct cg_req *req, int device)
+static int bounce_in(struct cg_bounce *b, const void *user, uint64_t bytes, int device)
 {
-    const void *from = req->call.src;
+    b->copy = malloc(bytes ? bytes : 1);
+    if (NULL == b->copy) return CG_ERR_NOMEM;
+    b->bytes = bytes;
+    b->device = device;
+    return cg_gpu_memcpy(device, b->copy, user, bytes);
+}
+
+/* Is p a part of [base, base + bytes)? In-place calls hand over one buffer twice, or a block of it. */
+static int inside(const void *p, const void *base, uint64_t bytes)
+{
+    return p && base && (const char *) p >= (const char *) base && (const char *) p < (const char *) base + bytes;
+}
+
+/* Work on host copies of whatever is in device memory. dst is copied in as well: what is not received survives. */
+static int choose_bounce(struct cg_req *req)
+{
+    struct cg_proc *proc = req->group->proc;
+    const struct cg_call *call = &req->call;
+    uint64_t sbytes, dbytes;
+    int rc = CG_OK;
 
     req->executor = CG_EXEC_HOST;
-    req->bounce = malloc(req->bytes);
-    if (NULL == req->bounce) return CG_ERR_NOMEM;
-    req->src = req->dst = req->bounce;
-    req->dmem.device = device;
-    req->state = CG_REQ_STAGED;
     req->bounced = 1;
-    req->group->proc->counters.bounced++;
-    return cg_gpu_memcpy(device, req->bounce, from, req->bytes);
+    req->state = CG_REQ_STAGED;
+    proc->counters.bounced++;
+    cg_call_spans(req->group, call, &sbytes, &dbytes);
+    if (dbytes && on_gpu(&req->dmem)) {
+        rc = bounce_in(&req->bounce_dst, call->dst, dbytes, device_of(proc, &req->dmem));
+        req->dst = req->bounce_dst.copy;
+    }
+    if (CG_OK != rc) return rc;
+    if (req->bounce_dst.copy && inside(call->src, call->dst, dbytes)) {
+        req->src = req->dst + ((const char *) call->src - (const char *) call->dst);
+    } else if (sbytes && on_gpu(&req->smem)) {
+        rc = bounce_in(&req->bounce_src, call->src, sbytes, device_of(proc, &req->smem));
+        req->src = req->bounce_src.copy;
+        if (CG_OK == rc && req->bounce_dst.copy && inside(call->dst, call->src, sbytes)) { /* scatter's root in place */
+            req->dst = req->bounce_src.copy + ((const char *) call->dst - (const char *) call->src);
+        }
+    }
+    return rc;
 }
 
 /* Bring src into dst, of which at least one is GPU memory, then go on in place. */
@@ -53,28 +83,45 @@ static int choose_copy(struct cg_req *req, int device)
     return rc;
 }
 
+static void classify(struct cg_req *req)
+{
+    const struct cg_call *call = &req->call;
+
+    memset(&req->dmem, 0, sizeof(req->dmem));
+    req->dmem.device = -1;
+    if (call->dst) cg_gpu_classify(call->dst, &req->dmem);
+    req->smem = req->dmem;
+    if (call->src && call->src != call->dst) cg_gpu_classify(call->src, &req->smem);
+    if (NULL == call->dst) req->dmem = req->smem; /* insignificant: follows the other */
+    req->src = call->src;
+    req->dst = call->dst;
+}
+
+static int same_place(const struct cg_req *req, int device)
+{
+    return on_gpu(&req->smem) && (CG_MEM_DEVICE != req->smem.kind || req->smem.device == device);
+}
+
+/* May src be copied into dst first, and the operation then be in place? */
+static int copyable(const struct cg_req *req) { return CG_COLL_ALLREDUCE == req->call.coll; }
+
 int cg_exec_choose(struct cg_req *req)
 {
     struct cg_proc *proc = req->group->proc;
-    int other = 0;
 
-    cg_gpu_classify(req->call.dst, &req->dmem);
-    req->smem = req->dmem;
-    if (req->call.src != req->call.dst) cg_gpu_classify(req->call.src, &req->smem);
-    req->src = req->call.src;
-    req->dst = req->call.dst;
+    classify(req);
+    req->executor = CG_EXEC_HOST;
+    req->state = CG_REQ_STAGED;
     if (on_gpu(&req->dmem)) {
         int device = device_of(proc, &req->dmem);
-        req->executor = CG_EXEC_SM;
         req->gpu = cg_proc_gpu(proc, device);
-        if (NULL == req->gpu) return choose_bounce(req, device);
-        other = !on_gpu(&req->smem) || (CG_MEM_DEVICE == req->smem.kind && req->smem.device != device);
-        if (other) return choose_copy(req, device);
-    } else {
-        req->executor = CG_EXEC_HOST;
-        if (on_gpu(&req->smem)) return choose_copy(req, device_of(proc, &req->smem));
+        if (NULL == req->gpu) return choose_bounce(req);
+        if (!same_place(req, device) && !copyable(req)) return choose_bounce(req);
+        req->executor = CG_EXEC_SM;
+        if (!same_place(req, device)) return choose_copy(req, device);
+    } else if (on_gpu(&req->smem)) {
+        return copyable(req) ? choose_copy(req, device_of(proc, &req->smem)) : choose_bounce(req);
     }
-    req->state = CG_REQ_STAGED;
     return CG_OK;
 }
 
@@ -143,14 +190,22 @@ void cg_exec_drop(struct cg_req *req)
     req->gpu_slot = req->fast_id = -1;
 }
 
+static int bounce_out(struct cg_bounce *b, void *user)
+{
+    int rc = b->copy && user ? cg_gpu_memcpy(b->device, user, b->copy, b->bytes) : CG_OK;
+
+    free(b->copy);
+    b->copy = NULL;
+    return rc;
+}
+
 int cg_exec_return(struct cg_req *req)
 {
-    int rc = CG_OK;
+    struct cg_bounce *src = &req->bounce_src;
+    int rc = bounce_out(&req->bounce_dst, req->call.dst);
 
-    if (req->bounce) {
-        rc = cg_gpu_memcpy(req->dmem.device, req->call.dst, req->bounce, req->bytes);
-        free(req->bounce);
-        req->bounce = NULL;
-    }
+    /* Only scatter's root in place receives into its send buffer. */
+    if (CG_OK == rc && src->copy && inside(req->dst, src->copy, src->bytes)) return bounce_out(src, (void *) req->call.src);
+    bounce_out(src, NULL);
     return rc;
 }

@@ -75,7 +75,7 @@ static void unlink_group(struct cg_group *group)
 
 void cg_group_free_if_unused(struct cg_group *group)
 {
-    if (!group->released || group->head || CG_GROUP_SETUP == group->state || group->boot_busy) return;
+    if (!group->released || group->head || group->boot || group->boot_busy) return;
     cg_fast_bury(group);
     /* Links of a broken group are out of step, perhaps still written to: no later tenant gets them. */
     for (int i = 0; i < group->nneighbors && !group->broken; i++) {
@@ -102,20 +102,41 @@ int cg_group_status(const struct cg_group *group)
     return CG_GROUP_READY == group->state || CG_GROUP_FAILED == group->state ? group->status : CG_AGAIN;
 }
 
-static int start(struct cg_group *group)
+int cg_group_reach(struct cg_group *group, int reach)
 {
     int rc;
 
-    if (CG_GROUP_NEW != group->state) return CG_OK;
-    if (1 == group->size) {
-        group->state = CG_GROUP_READY;
-        group->status = CG_OK;
-        return CG_OK;
-    }
-    rc = cg_boot_open(group);
+    if (group->boot || reach <= group->reach) return CG_OK;
+    rc = cg_boot_open(group, reach);
     if (CG_OK != rc) return rc;
-    group->state = CG_GROUP_SETUP;
+    if (CG_GROUP_NEW == group->state) group->state = CG_GROUP_SETUP;
     cg_proc_outstanding(group->proc, 1);
+    return CG_OK;
+}
+
+void cg_group_boot_ended(struct cg_group *group, int status)
+{
+    struct cg_proc *proc = group->proc;
+
+    if (CG_GROUP_SETUP == group->state) {
+        group->status = status;
+        group->state = CG_OK == status ? CG_GROUP_READY : CG_GROUP_FAILED;
+    } else if (CG_OK != status) {
+        group->reach_failed = status;
+    }
+    if (CG_OK == status) cg_group_tell_passed(group); /* links that came late have missed operations */
+    proc->counters.setups++;
+    proc->counters.setup_failures += CG_OK != status;
+    cg_boot_close(group);
+    cg_proc_outstanding(proc, -1);
+}
+
+static int start(struct cg_group *group, int reach)
+{
+    if (CG_GROUP_NEW != group->state) return CG_OK;
+    if (group->size > 1) return cg_group_reach(group, reach);
+    group->state = CG_GROUP_READY;
+    group->status = CG_OK;
     return CG_OK;
 }
 
@@ -124,19 +145,14 @@ int cg_group_start(struct cg_group *group)
     int rc;
 
     cg_proc_lock(group->proc);
-    rc = start(group);
+    rc = start(group, 1);
     cg_proc_unlock(group->proc);
     return rc;
 }
 
-static int check_call(const struct cg_group *group, const struct cg_call *call)
+int cg_group_serves(const struct cg_group *group, int coll)
 {
-    if (call->coll <= CG_COLL_NONE || call->coll >= CG_COLL_COUNT || call->type < 0 || call->type >= CG_TYPE_COUNT ||
-        0 == call->count || NULL == call->dst || call->root >= group->size) {
-        return CG_ERR_ARG;
-    }
-    if (CG_COLL_ALLREDUCE == call->coll && NULL == cg_reduce_host(call->type, call->redop)) return CG_ERR_UNSUPPORTED;
-    return CG_OK;
+    return coll > CG_COLL_NONE && coll < CG_COLL_COUNT && cg_plan_exists(coll, group->size);
 }
 
 static struct cg_req *new_req(struct cg_proc *proc)
@@ -158,18 +174,24 @@ int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complet
 {
     struct cg_proc *proc = group->proc;
     struct cg_req *req = NULL;
-    int rc = check_call(group, call);
+    int rc = cg_call_check(group, call);
 
     if (CG_OK != rc) return rc;
     cg_proc_lock(proc);
-    rc = start(group);
+    rc = start(group, 1);
     if (CG_OK == rc && NULL == (req = new_req(proc))) rc = CG_ERR_NOMEM;
     if (CG_OK == rc) {
         req->group = group;
-        req->call = *call;
+        rc = cg_call_copy(req, call);
+        if (CG_OK != rc) {
+            req->next = proc->free;
+            proc->free = req;
+        }
+    }
+    if (CG_OK == rc) {
         req->complete = complete;
         req->ctx = ctx;
-        req->bytes = call->count * (uint64_t) cg_type_size(call->type);
+        req->bytes = cg_call_known(call->coll) ? call->count * (uint64_t) cg_type_size(call->type) : 0;
         req->moved_at = cg_now_us();
         if (group->tail) {
             group->tail->next = req;

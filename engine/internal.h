@@ -42,14 +42,19 @@ struct cg_req {
     void *ctx;
     int state, status, executor;  /* enum cg_executor */
     uint32_t opno;
-    uint64_t bytes;
+    uint64_t bytes;               /* of the buffer, or of a block; 0 if not known to every rank */
+    uint64_t *arrays;             /* copies of the call's */
     uint64_t moved_at;            /* when it last went forward, for the report of a stuck one */
     struct cg_mem smem, dmem;
     struct cg_gpu *gpu;
     struct cg_gpu_copy *copy;
     int gpu_slot, nchan, bounced;
     int fast, fast_id;            /* fast: announced for the fast executor, and not refused since */
-    void *bounce;                 /* host copy of device buffers where the GPU executor cannot be had */
+    struct cg_bounce {
+        char *copy;               /* host copy of a device buffer where the GPU executor cannot be had; NULL: none */
+        uint64_t bytes;
+        int device;
+    } bounce_src, bounce_dst;
     const char *src;              /* what the executor works on */
     char *dst;
     uint64_t links;               /* bit per neighbour that takes part */
@@ -96,6 +101,7 @@ struct cg_group {
     struct cg_params params;      /* agreed: rank 0's */
     uint32_t stream;              /* rank 0's choice, in slot headers */
     int state, status;            /* status: the agreed outcome of set-up */
+    int reach, reach_failed;      /* of the links that are set up (CG_COLL_TABLE); reach_failed: why there is no more */
     int broken;                   /* an error after set-up: lanes are out of step, every later operation fails alike */
     int released;
     int nneighbors;
@@ -149,14 +155,27 @@ struct cg_gpu *cg_proc_gpu(struct cg_proc *proc, int device);
 /* group.c */
 void cg_group_free_if_unused(struct cg_group *group);
 void cg_group_break(struct cg_group *group, int status);
+/* Set-up for collectives of that reach, if it is not there or under way. */
+int cg_group_reach(struct cg_group *group, int reach);
+void cg_group_boot_ended(struct cg_group *group, int status);
 
 /* boot.c: without the lock, one thread at a time per group. CG_AGAIN, or the agreed outcome. */
-int cg_boot_open(struct cg_group *group);
+int cg_boot_open(struct cg_group *group, int reach);
 int cg_boot_step(struct cg_group *group);
 void cg_boot_close(struct cg_group *group);
 
+/* call.c: what follows from the arguments of a call. */
+int cg_call_reach(int coll);
+int cg_call_reduces(int coll);
+int cg_call_known(int coll);
+int cg_call_check(const struct cg_group *group, const struct cg_call *call);
+int cg_call_copy(struct cg_req *req, const struct cg_call *call); /* with its arrays */
+/* Bytes from src and dst that the call may touch on this rank; 0 where the buffer is insignificant. */
+void cg_call_spans(const struct cg_group *group, const struct cg_call *call, uint64_t *src, uint64_t *dst);
+
 /* op.c: move every operation of the group that can move. Returns how many ended. */
 int cg_group_advance(struct cg_group *group);
+void cg_group_tell_passed(struct cg_group *group); /* to all neighbours */
 
 /* exec.c: what differs between executors. */
 int cg_exec_choose(struct cg_req *req);              /* classify buffers, choose executor; may start a copy */

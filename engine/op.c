@@ -13,7 +13,7 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
 {
     struct cg_plan_request pr = {0};
 
-    if (g->plan_count == call->count && g->plan_coll == call->coll && g->plan_esize == esize &&
+    if (NULL == call->src_len && NULL == call->dst_len && g->plan_count == call->count && g->plan_coll == call->coll && g->plan_esize == esize &&
         g->plan_root == call->root) {
         return CG_OK;
     }
@@ -22,12 +22,16 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
     pr.rank = g->rank;
     pr.root = call->root;
     pr.count = call->count;
+    pr.src_len = call->src_len;
+    pr.src_disp = call->src_disp;
+    pr.dst_len = call->dst_len;
+    pr.dst_disp = call->dst_disp;
     pr.esize = esize;
     pr.params = &g->params;
     g->plan_count = 0;
     int rc = cg_plan_build(&pr, &g->plan);
     if (CG_OK != rc) return rc;
-    g->plan_count = call->count;
+    g->plan_count = call->src_len || call->dst_len ? 0 : call->count;
     g->plan_coll = call->coll;
     g->plan_esize = esize;
     g->plan_root = call->root;
@@ -141,6 +145,20 @@ static int may_announce(const struct cg_group *g)
 
 /* ---- ending ---- */
 
+static void tell_passed(struct cg_link_end *end, uint32_t passed)
+{
+    if (CG_MEDIUM_SHM == end->medium) {
+        cg_store_release(&end->peer->passed, end->op_base + passed);
+    } else if (0 == passed % (CG_ANNOUNCE / 4)) {
+        cg_proxy_link_passed(end->proxy, end->op_base + passed);
+    }
+}
+
+void cg_group_tell_passed(struct cg_group *g)
+{
+    for (int i = 0; i < g->nneighbors; i++) tell_passed(g->link[i], g->passed);
+}
+
 static void publish_passed(struct cg_group *g)
 {
     const struct cg_req *first = g->head;
@@ -150,14 +168,7 @@ static void publish_passed(struct cg_group *g)
     passed = first ? first->opno - 1 : g->opno;
     if (passed == g->passed) return;
     g->passed = passed;
-    for (int i = 0; i < g->nneighbors; i++) {
-        struct cg_link_end *end = g->link[i];
-        if (CG_MEDIUM_SHM == end->medium) {
-            cg_store_release(&end->peer->passed, end->op_base + passed);
-        } else if (0 == passed % (CG_ANNOUNCE / 4)) {
-            cg_proxy_link_passed(end->proxy, end->op_base + passed);
-        }
-    }
+    cg_group_tell_passed(g);
 }
 
 static void end(struct cg_req *req, int status)
@@ -165,8 +176,11 @@ static void end(struct cg_req *req, int status)
     struct cg_proc *proc = req->group->proc;
 
     cg_exec_drop(req);
-    free(req->bounce);
-    req->bounce = NULL;
+    free(req->bounce_src.copy);
+    free(req->bounce_dst.copy);
+    free(req->arrays);
+    req->bounce_src.copy = req->bounce_dst.copy = NULL;
+    req->arrays = NULL;
     req->status = status;
     req->state = CG_REQ_ENDED;
     proc->counters.errors += status < 0;
@@ -241,6 +255,11 @@ static int on_staged(struct cg_req *req, struct look *look)
     struct cg_group *g = req->group;
 
     if (look->waiting || g->inflight >= CG_MAX_INFLIGHT || !may_announce(g)) return CG_AGAIN;
+    if (cg_call_reach(req->call.coll) > g->reach && g->size > 1) { /* more links first, as on all ranks at this call */
+        if (g->reach_failed) return g->reach_failed;
+        int rc = cg_group_reach(g, cg_call_reach(req->call.coll));
+        return CG_OK == rc ? CG_AGAIN : rc;
+    }
     /* Until a fast operation has ended, it is not known here how often the window was used; all must know alike. */
     if (look->running && CG_EXEC_FAST == look->running->executor) return CG_AGAIN;
     cg_fast_prepare(req);

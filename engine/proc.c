@@ -118,7 +118,9 @@ void cg_proc_close(struct cg_proc *proc)
         struct cg_group *group = proc->groups;
         while (NULL != (req = group->head)) {
             group->head = req->next;
-            free(req->bounce);
+            free(req->bounce_src.copy);
+            free(req->bounce_dst.copy);
+            free(req->arrays);
             free(req);
         }
         group->tail = NULL;
@@ -182,7 +184,7 @@ static void advance_setups(struct cg_proc *proc)
     struct cg_group *group, *next;
 
     for (group = proc->groups; group; group = next) {
-        if (CG_GROUP_SETUP != group->state || group->boot_busy) {
+        if (NULL == group->boot || group->boot_busy) {
             next = group->next;
             continue;
         }
@@ -193,12 +195,7 @@ static void advance_setups(struct cg_proc *proc)
         group->boot_busy = 0;
         next = group->next;
         if (CG_AGAIN == rc) continue;
-        group->status = rc;
-        group->state = CG_OK == rc ? CG_GROUP_READY : CG_GROUP_FAILED;
-        proc->counters.setups++;
-        proc->counters.setup_failures += CG_OK != rc;
-        cg_boot_close(group);
-        cg_proc_outstanding(proc, -1);
+        cg_group_boot_ended(group, rc);
     }
 }
 
