@@ -54,7 +54,7 @@ static __device__ void leave(const struct cg_launch *L, uint32_t lane)
     }
 }
 
-union cg_block {
+union cg_scratch {
     struct cg_worker worker;
     struct cg_poller poller;
 };
@@ -62,7 +62,7 @@ union cg_block {
 static __global__ void __launch_bounds__(CG_THREADS) cg_gpu_kernel(const struct cg_launch L)
 {
     extern __shared__ __align__(16) char shared[];
-    union cg_block *block = (union cg_block *) shared;
+    union cg_scratch *block = (union cg_scratch *) shared;
 
     if (L.workers == 0) return;
     if (threadIdx.x == 0) cg_gpu_min(&L.state->start_ns, cg_now_ns());
@@ -85,5 +85,5 @@ extern "C" int cg_kernel_launch(const struct cg_launch *launch, int threads, voi
     void *args[] = {(void *) launch};
 
     return cudaLaunchKernel((const void *) cg_gpu_kernel, dim3(1 + launch->workers), dim3(threads), args,
-                            sizeof(union cg_block), (cudaStream_t) stream);
+                            sizeof(union cg_scratch), (cudaStream_t) stream);
 }
