@@ -5,93 +5,9 @@
  *             offer, answer, and a verdict from each side that says whether it worked there)
  *   verdict   the worst status goes up the tree and down again: all ranks have it, or none
  * Between two ranks messages are in order and both sides know which comes next, so one ordered channel suffices. */
-#include "engine/internal.h"
+#include "engine/boot.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#define BOOT_MAGIC 0x43474254u
-
-struct boot_hello {
-    uint32_t magic, stream;
-    struct cg_agreed agreed;
-};
-
-struct boot_verdict {
-    uint32_t magic, rank; /* rank: the first that failed */
-    int32_t status, pad;
-};
-
-/* One message under way. */
-struct boot_msg {
-    void *req;
-    int active;
-};
-
-enum talk_state { TALK_BEGIN, TALK_OFFER, TALK_ANSWER, TALK_READY, TALK_VERDICT, TALK_DONE };
-
-/* The conversation with one neighbour. */
-struct boot_talk {
-    int state, status, medium, last_medium, lower; /* lower: I have the lower name and make the offer */
-    struct cg_peer_info peer;
-    struct cg_link_end *link;
-    struct cg_link_msg out, in;
-    struct boot_verdict vout, vin;
-    struct boot_msg send, recv;
-};
-
-enum boot_stage {
-    BOOT_HELLO_IN,
-    BOOT_HELLO_OUT,
-    BOOT_LINKS,
-    BOOT_UP_IN,
-    BOOT_UP_OUT,
-    BOOT_DOWN_IN,
-    BOOT_DOWN_OUT,
-    BOOT_END
-};
-
-struct cg_boot {
-    int stage, begun, reach, npeers;
-    struct boot_hello hello;
-    struct boot_verdict verdict, child[2];
-    struct boot_msg msg[2];
-    uint32_t peer[CG_MAX_NEIGHBORS]; /* those who become neighbours */
-    struct boot_talk talk[]; /* as many as there may be neighbours */
-};
-
-/* ---- messages ---- */
-
-static int msg_send(struct cg_group *g, uint32_t peer, const void *buf, size_t bytes, struct boot_msg *m)
-{
-    int rc = g->boot_ops->isend(g->boot_ctx, peer, buf, bytes, &m->req);
-    m->active = CG_OK == rc;
-    return rc;
-}
-
-static int msg_recv(struct cg_group *g, uint32_t peer, void *buf, size_t bytes, struct boot_msg *m)
-{
-    int rc = g->boot_ops->irecv(g->boot_ctx, peer, buf, bytes, &m->req);
-    m->active = CG_OK == rc;
-    return rc;
-}
-
-static int msg_test(struct cg_group *g, struct boot_msg *m)
-{
-    int rc;
-
-    if (!m->active) return CG_OK;
-    rc = g->boot_ops->test(g->boot_ctx, m->req);
-    if (CG_AGAIN != rc) m->active = 0;
-    return rc;
-}
-
-static int msgs_test(struct cg_group *g, struct boot_msg *a, struct boot_msg *b)
-{
-    int ra = msg_test(g, a), rb = msg_test(g, b);
-
-    return ra < 0 ? ra : rb < 0 ? rb : (CG_AGAIN == ra || CG_AGAIN == rb) ? CG_AGAIN : CG_OK;
-}
 
 /* ---- tree ---- */
 
@@ -110,13 +26,13 @@ static int to_children(struct cg_group *g, const void *buf, size_t bytes)
     uint32_t child[2];
     int n = children(g, child), rc = CG_OK;
 
-    for (int i = 0; i < n && CG_OK == rc; i++) rc = msg_send(g, child[i], buf, bytes, &g->boot->msg[i]);
+    for (int i = 0; i < n && CG_OK == rc; i++) rc = cg_msg_send(g, child[i], buf, bytes, &g->boot->msg[i]);
     return rc;
 }
 
 static int from_parent(struct cg_group *g, void *buf, size_t bytes)
 {
-    return 0 == g->rank ? CG_OK : msg_recv(g, parent(g), buf, bytes, &g->boot->msg[0]);
+    return 0 == g->rank ? CG_OK : cg_msg_recv(g, parent(g), buf, bytes, &g->boot->msg[0]);
 }
 
 /* ---- hello ---- */
@@ -152,29 +68,6 @@ static int hello_out_begin(struct cg_group *g) { return to_children(g, &g->boot-
 
 /* ---- links ---- */
 
-static uint32_t virtual_node(const struct cg_card *card, const struct cg_params *params)
-{
-    if (params->virtual_nodes < 2 || card->local_size < 2) return 0;
-    return card->local_rank * (uint32_t) params->virtual_nodes / card->local_size;
-}
-
-static void talk_init(struct cg_group *g, struct boot_talk *t, uint32_t rank)
-{
-    const struct cg_card *me = &g->cards[g->rank], *other = &g->cards[rank];
-    int one_host = me->host == other->host;
-    int near = one_host && virtual_node(me, &g->params) == virtual_node(other, &g->params);
-    int net = (me->flags & other->flags & CG_CARD_NET) != 0;
-
-    t->state = TALK_BEGIN;
-    t->lower = g->names[g->rank] < g->names[rank];
-    t->medium = near ? CG_MEDIUM_SHM : CG_MEDIUM_NET;
-    t->last_medium = net ? CG_MEDIUM_NET : t->medium;
-    t->peer.name = g->names[rank];
-    t->peer.key = other->key;
-    t->peer.remote = !one_host;
-    memcpy(t->peer.socket, other->socket, sizeof(t->peer.socket));
-}
-
 static int is_neighbor(const struct cg_group *g, uint32_t rank)
 {
     for (int i = 0; i < g->nneighbors; i++) {
@@ -197,102 +90,11 @@ static int links_begin(struct cg_group *g)
     }
     for (int i = 0; i < n; i++) {
         if (is_neighbor(g, peers[i])) continue;
-        talk_init(g, &g->boot->talk[g->boot->npeers], peers[i]);
+        cg_talk_init(g, &g->boot->talk[g->boot->npeers], peers[i]);
         g->boot->peer[g->boot->npeers++] = peers[i];
     }
     return CG_OK;
 }
-
-static int talk_begin(struct cg_group *g, struct boot_talk *t, uint32_t rank)
-{
-    struct cg_geometry geometry = {(uint32_t) g->params.slot_bytes, (uint32_t) g->params.slots};
-    int rc;
-
-    t->link = NULL;
-    t->status = CG_OK;
-    if (t->lower) {
-        cg_proc_lock(g->proc);
-        cg_link_offer(g->proc->links, &t->peer, t->medium, geometry, &t->link, &t->out);
-        cg_proc_unlock(g->proc);
-        rc = msg_send(g, rank, &t->out, sizeof(t->out), &t->send);
-        if (CG_OK != rc) return rc;
-    }
-    t->state = TALK_OFFER;
-    return msg_recv(g, rank, &t->in, sizeof(t->in), &t->recv);
-}
-
-static int talk_offer(struct cg_group *g, struct boot_talk *t, uint32_t rank)
-{
-    int rc = msgs_test(g, &t->send, &t->recv);
-
-    if (CG_OK != rc) return rc;
-    cg_proc_lock(g->proc);
-    if (t->lower) {
-        t->status = t->out.status < 0 ? t->out.status : cg_link_take(g->proc->links, t->link, &t->in);
-    } else {
-        cg_link_answer(g->proc->links, &t->peer, &t->in, &t->link, &t->out);
-        t->status = t->out.status;
-    }
-    cg_proc_unlock(g->proc);
-    t->state = TALK_ANSWER;
-    return t->lower ? CG_OK : msg_send(g, rank, &t->out, sizeof(t->out), &t->send);
-}
-
-static int talk_answer(struct cg_group *g, struct boot_talk *t, uint32_t rank)
-{
-    int rc = msg_test(g, &t->send);
-
-    if (CG_OK != rc) return rc;
-    t->state = TALK_READY;
-    return msg_recv(g, rank, &t->vin, sizeof(t->vin), &t->recv);
-}
-
-static int talk_ready(struct cg_group *g, struct boot_talk *t, uint32_t rank)
-{
-    int rc = msg_test(g, &t->recv);
-
-    if (rc < 0) return rc;
-    if (CG_OK == rc && t->vin.status < 0) t->status = t->vin.status; /* what this side waits for may never come */
-    if (t->status >= 0) {
-        cg_proc_lock(g->proc);
-        t->status = cg_link_ready(g->proc->links, t->link);
-        cg_proc_unlock(g->proc);
-        if (CG_AGAIN == t->status) return CG_AGAIN;
-    }
-    t->vout.magic = BOOT_MAGIC;
-    t->vout.status = t->status;
-    t->state = TALK_VERDICT;
-    return msg_send(g, rank, &t->vout, sizeof(t->vout), &t->send);
-}
-
-static int talk_verdict(struct cg_group *g, struct boot_talk *t, uint32_t rank)
-{
-    int rc = msgs_test(g, &t->send, &t->recv);
-
-    if (CG_OK != rc) return rc;
-    if (t->status >= 0 && t->vin.status < 0) t->status = t->vin.status;
-    if (t->status < 0) {
-        cg_proc_lock(g->proc);
-        if (t->link) cg_link_abandon(g->proc->links, t->link);
-        cg_proc_unlock(g->proc);
-        t->link = NULL;
-        CG_LOG(1, "rank %u of %s: no %s link with rank %u: %s", g->rank, g->label,
-               CG_MEDIUM_SHM == t->medium ? "shared-memory" : "network", rank, cg_status_text(t->status));
-        if (t->medium != t->last_medium) {
-            t->medium = t->last_medium;
-            t->state = TALK_BEGIN;
-            return CG_OK;
-        }
-    }
-    t->state = TALK_DONE;
-    return CG_OK;
-}
-
-typedef int (*talk_fn)(struct cg_group *g, struct boot_talk *t, uint32_t rank);
-static const talk_fn talk_table[] = {
-    [TALK_BEGIN] = talk_begin, [TALK_OFFER] = talk_offer,     [TALK_ANSWER] = talk_answer,
-    [TALK_READY] = talk_ready, [TALK_VERDICT] = talk_verdict,
-};
 
 /* Every conversation as far as it goes. */
 static int links_test(struct cg_group *g)
@@ -300,9 +102,7 @@ static int links_test(struct cg_group *g)
     int again = 0;
 
     for (int i = 0; i < g->boot->npeers; i++) {
-        struct boot_talk *t = &g->boot->talk[i];
-        int rc = CG_OK;
-        while (CG_OK == rc && TALK_DONE != t->state) rc = talk_table[t->state](g, t, g->boot->peer[i]);
+        int rc = cg_talk_step(g, &g->boot->talk[i], g->boot->peer[i]);
         if (rc < 0) return rc;
         again |= CG_AGAIN == rc;
     }
@@ -330,7 +130,7 @@ static int up_in_begin(struct cg_group *g)
     g->boot->verdict.magic = BOOT_MAGIC;
     g->boot->verdict.rank = g->rank;
     for (int i = 0; i < n && CG_OK == rc; i++) {
-        rc = msg_recv(g, child[i], &g->boot->child[i], sizeof(g->boot->child[i]), &g->boot->msg[i]);
+        rc = cg_msg_recv(g, child[i], &g->boot->child[i], sizeof(g->boot->child[i]), &g->boot->msg[i]);
     }
     return rc;
 }
@@ -349,7 +149,7 @@ static int up_in_end(struct cg_group *g)
 static int up_out_begin(struct cg_group *g)
 {
     return 0 == g->rank ? CG_OK
-                        : msg_send(g, parent(g), &g->boot->verdict, sizeof(g->boot->verdict), &g->boot->msg[0]);
+                        : cg_msg_send(g, parent(g), &g->boot->verdict, sizeof(g->boot->verdict), &g->boot->msg[0]);
 }
 
 static int down_in_begin(struct cg_group *g) { return from_parent(g, &g->boot->verdict, sizeof(g->boot->verdict)); }
@@ -413,7 +213,7 @@ int cg_boot_step(struct cg_group *g)
             b->begun = 1;
             rc = stages[b->stage].begin(g);
         }
-        if (rc >= 0) rc = stages[b->stage].test ? stages[b->stage].test(g) : msgs_test(g, &b->msg[0], &b->msg[1]);
+        if (rc >= 0) rc = stages[b->stage].test ? stages[b->stage].test(g) : cg_msgs_test(g, &b->msg[0], &b->msg[1]);
         if (CG_OK == rc && stages[b->stage].end) rc = stages[b->stage].end(g);
         if (CG_AGAIN == rc) return CG_AGAIN;
         if (rc < 0) {
