@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the two halves of a communicator's set-up share: boot.c has the stages, talk.c the conversation with a neighbour. */
+ * What the two halves of a communicator's set-up share: boot.c has the stages, talk.c the conversation with a
+ * neighbour. */
 #ifndef CG_ENGINE_BOOT_H
 #define CG_ENGINE_BOOT_H
 
@@ -55,8 +56,8 @@ struct cg_boot {
     struct boot_talk talk[]; /* as many as there may be neighbours */
 };
 
-/* One message; sending and receiving through the group's own means. test: CG_AGAIN, CG_OK (also without a message), or an
- * error. msgs_test: both. */
+/* One message; sending and receiving through the group's own means. test: CG_AGAIN, CG_OK (also without a message), or
+ * an error. msgs_test: both. */
 int cg_msg_send(struct cg_group *g, uint32_t peer, const void *buf, size_t bytes, struct boot_msg *m);
 int cg_msg_recv(struct cg_group *g, uint32_t peer, void *buf, size_t bytes, struct boot_msg *m);
 int cg_msgs_test(struct cg_group *g, struct boot_msg *a, struct boot_msg *b);

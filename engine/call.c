@@ -43,7 +43,8 @@ int cg_call_copy(struct cg_req *req, const struct cg_call *call)
     uint64_t *at;
 
     req->call = *call;
-    if (NULL == call->src_len && NULL == call->src_disp && NULL == call->dst_len && NULL == call->dst_disp) return CG_OK;
+    if (NULL == call->src_len && NULL == call->src_disp && NULL == call->dst_len && NULL == call->dst_disp)
+        return CG_OK;
     req->arrays = at = malloc(4 * (size_t) n * sizeof(*at));
     if (NULL == at) return CG_ERR_NOMEM;
     req->call.src_len = keep(&at, call->src_len, n);

@@ -87,14 +87,15 @@ int cg_group_start(struct cg_group *group);
 struct cg_call {
     int coll;                /* enum cg_coll */
     int type, redop;         /* of collectives that reduce; the others move bytes: CG_TYPE_U8 */
-    /* src == dst for in place; where only a block is sent (allgather, gather's root) in place means that src is that block
-     * of dst, and for scatter's root that dst is its block of src. NULL where insignificant. bcast: both are the buffer. */
+    /* src == dst for in place; where only a block is sent (allgather, gather's root) in place means that src is that
+     * block of dst, and for scatter's root that dst is its block of src. NULL where insignificant. bcast: both are the
+     * buffer. */
     const void *src;
     void *dst;
     uint64_t count;          /* elements, of the buffer or of a block: struct cg_plan_request */
     uint32_t root;
-    /* One entry per rank, in elements, copied; NULL where the collective has none or they are insignificant here. Offsets
-     * of src_disp and dst_disp are from src and dst. */
+    /* One entry per rank, in elements, copied; NULL where the collective has none or they are insignificant here.
+     * Offsets of src_disp and dst_disp are from src and dst. */
     const uint64_t *src_len, *src_disp, *dst_len, *dst_disp;
     int blocking;            /* the caller waits at once: others may be awaited here instead of on the GPU */
 };

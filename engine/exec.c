@@ -205,7 +205,8 @@ int cg_exec_return(struct cg_req *req)
     int rc = bounce_out(&req->bounce_dst, req->call.dst);
 
     /* Only scatter's root in place receives into its send buffer. */
-    if (CG_OK == rc && src->copy && inside(req->dst, src->copy, src->bytes)) return bounce_out(src, (void *) req->call.src);
+    if (CG_OK == rc && src->copy && inside(req->dst, src->copy, src->bytes))
+        return bounce_out(src, (void *) req->call.src);
     bounce_out(src, NULL);
     return rc;
 }

@@ -124,7 +124,9 @@ void cg_fast_prepare(struct cg_req *req)
     struct cg_group *g = req->group;
 
     req->fast = 0;
-    if (CG_COLL_ALLREDUCE != req->call.coll || CG_EXEC_SM != req->executor || CG_FAST_FAILED == g->fast.state || !able(g)) return;
+    if (CG_COLL_ALLREDUCE != req->call.coll || CG_EXEC_SM != req->executor || CG_FAST_FAILED == g->fast.state ||
+        !able(g))
+        return;
     if (CG_FAST_OFF == g->fast.state && g->opno >= (uint32_t) g->params.fast_after) offer(g, req->dmem.device);
     if (CG_FAST_OFFERED == g->fast.state) export(g);
     if (CG_FAST_EXPORTED == g->fast.state) import(g);

@@ -13,8 +13,8 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
 {
     struct cg_plan_request pr = {0};
 
-    if (NULL == call->src_len && NULL == call->dst_len && g->plan_count == call->count && g->plan_coll == call->coll && g->plan_esize == esize &&
-        g->plan_root == call->root) {
+    if (NULL == call->src_len && NULL == call->dst_len && g->plan_count == call->count && g->plan_coll == call->coll &&
+        g->plan_esize == esize && g->plan_root == call->root) {
         return CG_OK;
     }
     pr.coll = call->coll;

@@ -102,8 +102,8 @@ struct cg_step {
 CG_STATIC_ASSERT(sizeof(struct cg_step) == 8, "step layout");
 
 /* Blocked programs (nblocks > 0): a step moves a slice of a block. Slice u of a block are the elements
- * [u * chunk, (u + 1) * chunk) of it, as far as there are any; channel c has the slices u = iter * nchan + c. Offsets and
- * lengths count elements; offsets are from src where the block is an operand, from dst where it is written. */
+ * [u * chunk, (u + 1) * chunk) of it, as far as there are any; channel c has the slices u = iter * nchan + c. Offsets
+ * and lengths count elements; offsets are from src where the block is an operand, from dst where it is written. */
 struct cg_block {
     uint64_t offset, len;
 };
@@ -126,8 +126,8 @@ struct cg_link {
 };
 CG_STATIC_ASSERT(sizeof(struct cg_link) == 96, "link layout");
 
-/* One operation ready to run, followed by nlinks links (in ascending order of peer rank), nsteps steps and nblocks blocks.
- * Buffers are the executor's own to address; src == dst for in place. */
+/* One operation ready to run, followed by nlinks links (in ascending order of peer rank), nsteps steps and nblocks
+ * blocks. Buffers are the executor's own to address; src == dst for in place. */
 struct cg_op {
     uint64_t id;          /* never 0, unique within the executor */
     uint64_t prev_id;     /* operation of the same communicator that goes first in each channel, 0 = none */
