@@ -21,16 +21,20 @@ CG_HD int cg_step_operand(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) 
 #define CG_STEP_BIT(name, recv, operand, write, send, text) | ((write) ? 1u << CG_STEP_##name : 0u)
 CG_HD int cg_step_writes(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) >> opcode) & 1; }
 #undef CG_STEP_BIT
+CG_HD int cg_step_frees(const struct cg_step *s) { return cg_step_recvs(s->opcode) && !(s->flags & CG_F_KEEP); }
 CG_HD int cg_step_all(int opcode) { return opcode == CG_STEP_SEND_ALL || opcode == CG_STEP_REDUCE_ALL; }
+
+#define CG_COLL_BIT(name, text, reduces, known, reach) | ((reduces) ? 1u << CG_COLL_##name : 0u)
+CG_HD int cg_coll_reduces(int coll) { return ((0u CG_COLL_TABLE(CG_COLL_BIT)) >> coll) & 1; }
+#undef CG_COLL_BIT
 
 /* A step that may run now. */
 struct cg_act {
     struct cg_step step;
     uint32_t n;      /* elements */
     uint32_t bytes;  /* n * esize */
-    uint64_t offset; /* bytes into src and dst */
     const char *operand; /* NULL if none */
-    char *dst;           /* NULL if not written */
+    char *dst;           /* NULL if not written; with CG_F_INTO_SLOT the slot's payload */
     struct cg_slot_hdr *in, *out; /* NULL if none, or an ALL step: use cg_all_in and cg_all_out */
 };
 
@@ -40,6 +44,24 @@ CG_HD uint32_t cg_chunk_elems(const struct cg_range *r, uint32_t nchunks, uint32
     uint64_t at = r->begin + ((uint64_t) iter * nchunks + chunk) * r->chunk;
     *first = at;
     return at >= r->end ? 0 : (uint32_t) cg_min_u64(r->chunk, r->end - at);
+}
+
+/* Blocked programs: elements of the channel's slice of a block; *first counts from the block's start. */
+CG_HD uint32_t cg_slice_elems(const struct cg_range *r, const struct cg_block *b, uint32_t nchan, uint32_t chan,
+                              uint32_t iter, uint64_t *first)
+{
+    uint64_t at = ((uint64_t) iter * nchan + chan) * r->chunk;
+    *first = at;
+    return at >= b->len ? 0 : (uint32_t) cg_min_u64(r->chunk, b->len - at);
+}
+
+CG_HD uint32_t cg_step_elems(const struct cg_op *op, const struct cg_step *s, uint32_t chan, uint32_t iter,
+                             uint64_t *first)
+{
+    const struct cg_range *r = &op->range[chan];
+
+    if (op->nblocks) return cg_slice_elems(r, &cg_op_blocks(op)[s->chunk], op->nchan, chan, iter, first);
+    return cg_chunk_elems(r, op->nchunks, iter, s->chunk, first);
 }
 
 CG_HD int cg_arrived(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, uint32_t l)
@@ -94,7 +116,7 @@ CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, s
 {
     const struct cg_range *r = &op->range[chan];
     const struct cg_step *s;
-    uint64_t first;
+    uint64_t first, from, to;
     uint32_t n;
 
     for (;; cg_advance(op, pos)) {
@@ -103,19 +125,24 @@ CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, s
             return CG_DONE;
         }
         s = &cg_op_steps(op)[pos->step];
-        n = cg_chunk_elems(r, op->nchunks, pos->iter, s->chunk, &first);
+        n = cg_step_elems(op, s, chan, pos->iter, &first);
         if (n > 0) break;
     }
     if (!cg_step_ready(op, pos, chan, s)) return CG_AGAIN;
     act->step = *s;
     act->n = n;
     act->bytes = n * op->esize;
-    act->offset = first * op->esize;
+    from = to = first;
+    if (op->nblocks) {
+        from += cg_op_blocks(op)[s->from].offset;
+        to += cg_op_blocks(op)[s->chunk].offset;
+    }
     act->operand = !cg_step_operand(s->opcode) ? NULL
-                   : (s->flags & CG_F_DST_OPERAND) ? op->dst + act->offset : op->src + act->offset;
-    act->dst = cg_step_writes(s->opcode) ? op->dst + act->offset : NULL;
+                   : ((s->flags & CG_F_DST_OPERAND) ? op->dst : op->src) + from * op->esize;
+    act->dst = cg_step_writes(s->opcode) ? op->dst + to * op->esize : NULL;
     act->in = cg_step_recvs(s->opcode) && !cg_step_all(s->opcode) ? cg_in_slot(op, pos, chan, s->rlink) : NULL;
     act->out = cg_step_sends(s->opcode) && !cg_step_all(s->opcode) ? cg_out_slot(op, pos, chan, s->slink) : NULL;
+    if (s->flags & CG_F_INTO_SLOT) act->dst = cg_slot_payload(act->in);
     return CG_RUN_STEP;
 }
 
@@ -174,9 +201,9 @@ CG_HD void cg_fill_header(const struct cg_op *op, struct cg_slot_hdr *h, uint64_
 CG_HD void cg_publish(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, const struct cg_act *act)
 {
     const struct cg_step *s = &act->step;
-    int all = cg_step_all(s->opcode), recvs = cg_step_recvs(s->opcode), sends = cg_step_sends(s->opcode);
+    int all = cg_step_all(s->opcode), frees = cg_step_frees(s), sends = cg_step_sends(s->opcode);
     uint32_t out = all ? 0 : s->slink, out_end = !sends ? out : all ? op->nlinks : out + 1;
-    uint32_t in = all ? 0 : s->rlink, in_end = !recvs ? in : all ? op->nlinks : in + 1;
+    uint32_t in = all ? 0 : s->rlink, in_end = !frees ? in : all ? op->nlinks : in + 1;
     struct cg_link *link = cg_op_links(op);
 
     for (uint32_t l = out; l < out_end; l++) {

@@ -92,6 +92,7 @@ enum cg_step_flag {
     CG_F_DST_OPERAND = 1, /* the operand is dst instead of src */
     CG_F_SLOT_FIRST = 2,  /* the slot's value is the left operand */
     CG_F_KEEP = 4,        /* the slot that is read is not given back: the next step on that link reads it again */
+    CG_F_INTO_SLOT = 8,   /* with KEEP: what would be written to dst replaces the payload of the slot that is read */
 };
 
 struct cg_step {

@@ -174,7 +174,7 @@ static uint32_t fill_watches(struct cg_gpu *gpu, int slot, struct cg_post *post)
 static int check_op(const struct cg_op *op)
 {
     const struct cg_link *link = cg_op_links(op);
-    int reduces = op->coll != CG_COLL_BCAST;
+    int reduces = cg_coll_reduces(op->coll);
 
     if (op->size > CG_OP_BYTES || op->nlinks > CG_MAX_LINKS) return CG_ERR_LIMIT;
     if (op->nchan < 1 || op->nchan > CG_MAX_CHAN) return CG_ERR_LIMIT;
@@ -213,7 +213,7 @@ int cg_gpu_post(struct cg_gpu *gpu, const struct cg_op *op, int after, int *slot
     s->warps = warps_wanted(gpu, op);
     post->n = s->n;
     post->chain = s->chain;
-    post->kind = op->coll == CG_COLL_BCAST ? 0 : cg_reduce_kind(op->type, op->redop);
+    post->kind = cg_coll_reduces(op->coll) ? cg_reduce_kind(op->type, op->redop) : 0;
     memcpy(&post->op, op, op->size);
     units = fill_watches(gpu, i, post);
     gpu->ctl->fault[i].status = CG_OK;

@@ -260,7 +260,7 @@ static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op,
         if (a->dst && !(m->nsrc == 1 && a->dst == m->src[0])) m->dst[m->ndst++] = a->dst;
         if (a->out) m->dst[m->ndst++] = cg_slot_payload(a->out);
     }
-    if (lane == 0) m->bytes = a->bytes, m->kind = post->kind;
+    if (lane == 0) m->bytes = m->ndst ? a->bytes : 0, m->kind = post->kind;
     __syncwarp();
 }
 
