@@ -5,8 +5,8 @@
  * with the GPU. A lingering launch takes number n + 1 through the doorbell line or leaves:
  *   kernel: store LEAVING; fence.sc; read the line once more; n + 1 there: RUNNING and serve, else exit
  *   host:   store the line; fence.sc; load the state; RUNNING: it is served; else launch with CG_CMD_RETRY
- * One of the two sees the other's store, so no doorbell is lost. Both may see it: the kernel notes each number that it
- * took from the line (taken), and a launch with CG_CMD_RETRY, which the stream starts after the one before it has
+ * One of the two sees the other's store, so no doorbell is lost. Both may see it: a kernel notes the last number that
+ * it took (taken), and a launch with CG_CMD_RETRY, which the stream starts after the one before it has
  * ended, passes over a number that was taken; it does not linger, so that no number is offered to two. No word is
  * read-modify-written over PCIe.
  *
@@ -168,7 +168,8 @@ extern "C" {
 
 /* In fast_kernel.cu; return cudaError_t. bulk: bytes of shared memory that bulk copies may use, 0 if there are none. */
 int cg_fx_load(uint32_t *bulk);
-int cg_fx_launch(const struct cg_fast_launch *launch, int blocks, int threads, void *stream);
+/* both: the kernel that knows LL128 too; the other is the smaller one. */
+int cg_fx_launch(const struct cg_fast_launch *launch, int both, int blocks, int threads, void *stream);
 int cg_fx_launch_big(const struct cg_fast_big *big, int blocks, void *stream);
 
 #ifdef __cplusplus

@@ -11,6 +11,7 @@
 #define REST_MIN_NS 20000
 #define REST_MAX_NS 1000000
 #define ASK_CUDA_POLLS 65536
+#define LL128_BLOCK_BYTES (CG_FAST_THREADS * 15)
 
 static uint64_t now_ns(void)
 {
@@ -71,7 +72,8 @@ static int launch_small(struct cg_fast *fast, const struct cg_fast_run *r, uint6
     fast->ringable = (misc & CG_CMD_LINGER) != 0;
     fast->grid = r->blocks;
     fast->threads = r->threads;
-    return cg_fx_launch(l, r->blocks, r->threads, fast->stream);
+    fast->both = (misc & CG_CMD_LL128) != 0;
+    return cg_fx_launch(l, fast->both, r->blocks, r->threads, fast->stream);
 }
 
 static int launch_big(struct cg_fast *fast, const struct cg_fast_run *r)
@@ -98,7 +100,7 @@ static int launch(struct cg_fast *fast, const struct cg_fast_run *r, uint64_t mi
 /* May the lingering grid serve it? A resumed one needs the shape that it had, since positions count its passes. */
 static int fits(const struct cg_fast *fast, const struct cg_fast_run *r)
 {
-    if (r->big || fast->grid < r->blocks) return 0;
+    if (r->big || fast->grid < r->blocks || (!fast->both && (r->cmd.misc & CG_CMD_LL128))) return 0;
     return (r->cmd.misc & CG_CMD_RESUME) ? fast->threads == r->threads : fast->threads >= r->threads;
 }
 
@@ -245,7 +247,7 @@ static void ask_cuda(struct cg_fast *fast)
 
     if (cg_gpu_enter(fast->device, &scope) != CG_OK) return;
     rc = cudaStreamQuery(fast->stream);
-    (void) cudaGetLastError();
+    if (rc != cudaErrorNotReady) (void) cg_cuda_ok(rc);
     cg_gpu_leave(&scope);
     if (rc == cudaErrorNotReady) return;
     if (fast->current >= 0) collect(fast);
@@ -307,7 +309,8 @@ static void shape(const struct cg_fast *fast, const struct cg_fast_op *op, struc
         blocks = 1;
         r->threads = r->bytes <= 256 ? 32 : r->bytes <= 1024 ? 128 : CG_FAST_THREADS;
     } else if (blocks <= 0) {
-        blocks = kib <= 64 ? (int) (kib + 3) / 4 : kib <= 256 ? 16 : kib <= 512 ? 32 : kib <= 4096 ? 64 : 128;
+        int once = (int) ((r->bytes + LL128_BLOCK_BYTES - 1) / LL128_BLOCK_BYTES); /* each warp one group of lines */
+        blocks = kib <= 64 ? (int) (kib + 3) / 4 : kib <= 256 ? once : kib <= 512 ? 48 : kib <= 4096 ? 64 : 128;
     }
     blocks = at_most(blocks, at_most(fast->max_blocks, fast->sms));
     if (r->window->shared && op->blocks <= 0) blocks = at_most(blocks, CG_FAST_SHARED_BLOCKS);
@@ -315,14 +318,15 @@ static void shape(const struct cg_fast *fast, const struct cg_fast_op *op, struc
     r->blocks = at_most(blocks, CG_FAST_BLOCKS);
 }
 
-/* Chunks small enough that every ring has some to pipeline. From facts equal on all ranks. */
+/* An item takes a role about as long whatever its size: large chunks, but some for at least half of the rings. From
+ * facts equal on all ranks. */
 static void split(struct cg_fast_run *r)
 {
     const struct cg_fast_layout *l = &r->window->view.l;
     uint64_t nranks = r->window->view.nranks, row = nranks * l->rings;
 
     r->chunk = l->chunk;
-    while (r->chunk > 2048 && r->bytes < row * r->chunk * 2) r->chunk /= 2;
+    while (r->chunk > 2048 && 2 * r->bytes < row * r->chunk) r->chunk /= 2;
     r->first = r->window->group;
     r->end = r->window->group += (r->bytes + nranks * r->chunk - 1) / (nranks * r->chunk);
 }

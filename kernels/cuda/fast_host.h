@@ -64,6 +64,7 @@ struct cg_fast {
     uint32_t n;                    /* last dispatch number */
     struct cg_fast_launch launch;  /* the last one of a grid that may linger */
     int ringable, grid, threads;   /* it takes doorbells; its shape */
+    int both;                      /* it knows LL128 too */
     int stray;                     /* one before it may still linger: it was leaving, and may have taken the doorbell */
     int current;                   /* index of the GIVEN run, -1 = none */
     int busy, idle_polls;

@@ -7,7 +7,7 @@
 
 struct cg_fast_shared {
     __align__(16) struct cg_fast_cmd cmd;
-    uint32_t n, window;
+    uint32_t n;
     struct cg_fast_lines lines;
 };
 
@@ -62,7 +62,7 @@ static __device__ __forceinline__ void cg_door_leaving(const struct cg_fast_laun
 static __device__ __forceinline__ bool cg_door_wait(const struct cg_fast_launch &l, uint32_t n, uint64_t since,
                                                     uint4 *v)
 {
-    if (cg_door_poll(l, n, since, v)) return true;
+    if (CG_USUAL(cg_door_poll(l, n, since, v))) return true;
     cg_door_leaving(l, 1);
     cg_fence_sc();
     __syncwarp();
@@ -100,7 +100,7 @@ static __device__ __forceinline__ void cg_cmd_judge(const struct cg_fast_launch 
 {
     int answer;
 
-    if (!(cmd->misc & CG_CMD_CHECK)) return;
+    if (CG_USUAL(!(cmd->misc & CG_CMD_CHECK))) return;
     answer = cg_check_peers(&l.ctl->check[CG_CMD_SLOT(cmd->misc)], spin_ns);
     if (answer) cmd->misc |= CG_CMD_SKIP | (uint64_t) answer << 48;
 }
@@ -118,11 +118,10 @@ static __device__ __forceinline__ struct cg_fast_cmd cg_next_zero(const struct c
     *n = cg_fast_next(*n);
     stays = cg_door_wait(l, *n, since, &v);
     cmd = cg_cmd_unpack(v);
-    if (!stays) cmd.misc = CG_CMD_EXIT;
-    else if (threadIdx.x == 0) l.state->taken = *n;
+    if (CG_RARE(!stays)) cmd.misc = CG_CMD_EXIT;
     if (old) cmd.misc &= ~CG_CMD_LINGER;
     cg_cmd_judge(l, spin_ns, &cmd);
-    if (gridDim.x == 1) return cmd;
+    if (CG_USUAL(gridDim.x == 1)) return cmd;
     if (cmd.misc & CG_CMD_EXIT) cmd.src = l.id;
     cg_cmd_relay(l.state, cmd, cmd.misc & CG_CMD_EXIT ? *n | CG_FAST_EXIT : *n);
     return cmd;
@@ -143,22 +142,22 @@ static __device__ __forceinline__ struct cg_fast_cmd cg_next_other(const struct 
     }
 }
 
-/* The first warp gets the block's next command into shared memory, and the lines of its window. */
-static __device__ __forceinline__ void cg_next(const struct cg_fast_launch &l, struct cg_fast_shared &s, uint32_t last,
-                                               uint64_t start)
+/* The block's next command, and its number in *n. */
+static __device__ __forceinline__ struct cg_fast_cmd cg_next(const struct cg_fast_launch &l, struct cg_fast_shared &s,
+                                                             uint32_t *n, uint64_t start, uint64_t spin_ns)
 {
-    struct cg_fast_cmd cmd = blockIdx.x == 0 ? cg_next_zero(l, &last, start, s.lines.spin_ns) : cg_next_other(l, &last);
-    const uint32_t window = CG_CMD_WINDOW(cmd.misc);
+    struct cg_fast_cmd cmd;
 
-    if (window != s.window && !(cmd.misc & (CG_CMD_EXIT | CG_CMD_SKIP))) {
-        cg_copy_lines(&s.lines, l.state->window[window]);
-        __syncwarp();
-        if (threadIdx.x == 0) s.window = window;
-    }
+    cg_block_meet(); /* all have read the last one */
+    if (threadIdx.x < 32) cmd = blockIdx.x == 0 ? cg_next_zero(l, n, start, spin_ns) : cg_next_other(l, n);
+    if (blockDim.x == 32) return cmd;
     if (threadIdx.x == 0) {
         s.cmd = cmd;
-        s.n = last;
+        s.n = *n;
     }
+    __syncthreads();
+    *n = s.n;
+    return s.cmd;
 }
 
 /* The first command came with the launch. Only if peers are to be looked at, the other blocks wait for block 0. */
@@ -188,15 +187,18 @@ static __device__ __forceinline__ void cg_end(struct cg_fast_ctl *ctl, uint32_t 
     cg_store32_relaxed(&ctl->end[blockIdx.x], n << 4 | how);
 }
 
-static __device__ __forceinline__ void cg_job_lines(struct cg_fast_job &job, const struct cg_fast_lines &w, int which,
-                                                    uint32_t seq)
+static __device__ __forceinline__ void cg_take_paths(struct cg_fast_paths &paths, const struct cg_fast_lines &w)
 {
-    job.half = seq & 1 ? w.half[which] : 0;
-    job.out = w.out[which][0] + job.half;
-    job.in = w.in_first[which] + job.half;
-    job.spin_ns = w.spin_ns;
-    job.nranks = w.nranks;
-    job.rank = w.rank;
+#pragma unroll
+    for (int which = 0; which < 2; which++) {
+        paths.out[which] = w.out[which][0];
+        paths.in[which] = w.in_first[which];
+        paths.half[which] = w.half[which];
+    }
+    paths.spin_ns = w.spin_ns;
+    paths.position = w.positions + blockIdx.x;
+    paths.nranks = w.nranks;
+    paths.rank = w.rank;
 }
 
 /* Where a resumed block goes on. One that has not parked in this operation has ended it. */
@@ -205,85 +207,101 @@ static __device__ __forceinline__ uint32_t cg_resume_at(const struct cg_fast_pos
     return position->seq == seq ? position->passes : ~0u;
 }
 
-/* first: the lines are the launch's, which need no shared memory if there are two ranks. */
-static __device__ __forceinline__ void cg_fast_run(const struct cg_fast_launch &l, struct cg_fast_shared &s,
-                                                   const struct cg_fast_cmd &cmd, uint32_t n, bool first)
+/* BOTH: LL128 too. */
+template <bool BOTH>
+static __device__ __forceinline__ void cg_fast_run(const struct cg_fast_launch &l, const struct cg_fast_paths &paths,
+                                                   const struct cg_fast_lines &w, const struct cg_fast_cmd &cmd,
+                                                   uint32_t n)
 {
-    const int which = cmd.misc & CG_CMD_LL128 ? 1 : 0;
-    struct cg_fast_position *position;
+    const bool wide = BOTH && (cmd.misc & CG_CMD_LL128);
     uint32_t from = 0, stride, passes, done;
     struct cg_fast_job job;
 
-    if (first) cg_job_lines(job, l.lines, which, cmd.seq);
-    else cg_job_lines(job, s.lines, which, cmd.seq);
-    position = (first ? l.lines.positions : s.lines.positions) + blockIdx.x;
-    job.w = &s.lines;
     job.src = (const char *) cmd.src;
     job.dst = (char *) cmd.dst;
+    job.half = cmd.seq & 1 ? (wide ? paths.half[1] : paths.half[0]) : 0;
+    job.out = (wide ? paths.out[1] : paths.out[0]) + job.half;
+    job.in = (wide ? paths.in[1] : paths.in[0]) + job.half;
+    job.w = &w;
     job.misc = cmd.misc;
+    job.spin_ns = paths.spin_ns;
+    job.nranks = paths.nranks;
+    job.rank = paths.rank;
     job.bytes = cmd.count << CG_CMD_LOG(cmd.misc);
     job.words = (job.bytes + 7) / 8;
     job.seq = cmd.seq;
     job.blocks = CG_CMD_BLOCKS(cmd.misc);
-    if (cmd.misc & CG_CMD_RESUME) from = cg_resume_at(position, cmd.seq);
+    if (CG_RARE(cmd.misc & CG_CMD_RESUME)) from = cg_resume_at(paths.position, cmd.seq);
     stride = job.blocks * blockDim.x;
-    if (!which) done = cg_ll_run(job, from, &passes);
+    if (!wide) done = cg_ll_run(job, from, &passes);
     else if (job.words <= stride / 32 * CG_LL128_WARP_WORDS) done = cg_ll128_run<1>(job, from, &passes);
     else done = cg_ll128_run<3>(job, from, &passes);
     cg_block_meet();
     if (threadIdx.x != 0) return;
-    if (done < passes || (cmd.misc & CG_CMD_RESUME)) {
-        position->seq = cmd.seq;
-        position->passes = done;
+    if (CG_RARE(done < passes || (cmd.misc & CG_CMD_RESUME))) {
+        paths.position->seq = cmd.seq;
+        paths.position->passes = done;
         cg_fence_sys(); /* nobody answers repeated lines: they must not be under way when their place is used again */
     }
     cg_fence_gpu();
     cg_end(l.ctl, n, cmd.misc, done < passes ? CG_END_PARKED : CG_END_DONE);
 }
 
-static __device__ __forceinline__ void cg_note_residency(const struct cg_fast_launch &l, uint64_t ns)
+/* A command of another window than the one before. The whole block. */
+static __device__ __forceinline__ void cg_change_window(const struct cg_fast_lines *lines, struct cg_fast_shared &s,
+                                                        struct cg_fast_paths &paths)
 {
-    if (blockIdx.x != 0 || threadIdx.x != 0 || ns <= l.state->longest_ns) return;
+    cg_block_meet();
+    if (threadIdx.x < 32) cg_copy_lines(&s.lines, lines);
+    cg_block_meet();
+    cg_take_paths(paths, s.lines);
+}
+
+/* Block 0 leaves behind what later launches may want to know. */
+static __device__ __forceinline__ void cg_leave(const struct cg_fast_launch &l, uint32_t taken, uint64_t start)
+{
+    const uint64_t ns = cg_now_ns() - start;
+
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    l.state->taken = taken;
+    if (ns <= l.state->longest_ns) return;
     l.state->longest_ns = ns;
     cg_store_relaxed(&l.ctl->longest_ns, ns);
 }
 
-__global__ void __launch_bounds__(CG_FAST_THREADS) cg_fast_exchange(const __grid_constant__ struct cg_fast_launch l)
+template <bool BOTH>
+__global__ void __launch_bounds__(CG_FAST_THREADS, 1) cg_fast_exchange(const __grid_constant__ struct cg_fast_launch l)
 {
     __shared__ struct cg_fast_shared s;
     const uint64_t start = cg_now_ns();
     struct cg_fast_cmd cmd = l.cmd;
-    uint32_t n = l.n;
+    struct cg_fast_paths paths;
+    uint32_t n = l.n, taken = n, window = CG_CMD_WINDOW(cmd.misc);
 
-    if (cmd.misc & CG_CMD_RETRY) { /* of a launch that takes no doorbells: all blocks find the same */
-        uint32_t taken = *(volatile uint32_t *) &l.state->taken;
-        if (taken == n || cg_fast_after(taken, n)) return;
+    if (CG_RARE(cmd.misc & CG_CMD_RETRY)) { /* of a launch that takes no doorbells: all blocks find the same */
+        uint32_t other = *(volatile uint32_t *) &l.state->taken;
+        if (other == n || cg_fast_after(other, n)) return;
     }
-    if (cmd.misc & CG_CMD_CHECK) cmd = cg_first_checked(l, s);
-    for (bool first = true;; first = false) {
-        if (first && l.lines.nranks > 2) {
-            if (threadIdx.x < 32) cg_copy_lines(&s.lines, &l.lines);
-            __syncthreads();
-        }
-        if (cmd.misc & CG_CMD_EXIT) break;
-        if (!(cmd.misc & CG_CMD_SKIP)) {
-            if (blockIdx.x < CG_CMD_BLOCKS(cmd.misc)) cg_fast_run(l, s, cmd, n, first);
-        } else if (blockIdx.x == 0 && threadIdx.x == 0) {
-            cg_end(l.ctl, n, cmd.misc, CG_CMD_ANSWER(cmd.misc));
+    cg_take_paths(paths, l.lines);
+    if (CG_RARE(paths.nranks > 2) || (BOTH && (cmd.misc & CG_CMD_LINGER))) cg_change_window(&l.lines, s, paths);
+    if (CG_RARE(cmd.misc & CG_CMD_CHECK)) cmd = cg_first_checked(l, s);
+    while (!(cmd.misc & CG_CMD_EXIT)) {
+        taken = n;
+        if (CG_RARE(cmd.misc & CG_CMD_SKIP)) {
+            if (blockIdx.x == 0 && threadIdx.x == 0) cg_end(l.ctl, n, cmd.misc, CG_CMD_ANSWER(cmd.misc));
+        } else if (blockIdx.x < CG_CMD_BLOCKS(cmd.misc)) {
+            cg_fast_run<BOTH>(l, paths, s.lines, cmd, n);
         }
         if (!(cmd.misc & CG_CMD_LINGER)) break;
-        if (first && threadIdx.x < 32) {
-            if (l.lines.nranks <= 2) cg_copy_lines(&s.lines, &l.lines);
-            if (threadIdx.x == 0) s.window = CG_CMD_WINDOW(l.cmd.misc);
-            __syncwarp();
+        cmd = cg_next(l, s, &n, start, paths.spin_ns);
+        if (CG_RARE(CG_CMD_WINDOW(cmd.misc) != window && !(cmd.misc & (CG_CMD_EXIT | CG_CMD_SKIP)))) {
+            window = CG_CMD_WINDOW(cmd.misc);
+            cg_change_window(l.state->window[window], s, paths);
+        } else if (BOTH) {
+            cg_take_paths(paths, s.lines); /* registers are scarce there */
         }
-        cg_block_meet(); /* all have read the last command */
-        if (threadIdx.x < 32) cg_next(l, s, n, start);
-        cg_block_meet();
-        cmd = s.cmd;
-        n = s.n;
     }
-    cg_note_residency(l, cg_now_ns() - start);
+    cg_leave(l, taken, start);
 }
 
 /* ---- TWO_SHOT ---- */
@@ -357,9 +375,10 @@ __global__ void __launch_bounds__(CG_TS_THREADS) cg_fast_two_shot(const __grid_c
 int cg_fx_load(uint32_t *bulk)
 {
     cudaFuncAttributes attributes;
-    cudaError_t rc = cudaFuncGetAttributes(&attributes, cg_fast_exchange);
+    cudaError_t rc = cudaFuncGetAttributes(&attributes, cg_fast_exchange<false>);
 
     *bulk = 0;
+    if (rc == cudaSuccess) rc = cudaFuncGetAttributes(&attributes, cg_fast_exchange<true>);
     if (rc == cudaSuccess) rc = cudaFuncGetAttributes(&attributes, cg_fast_two_shot);
     if (rc != cudaSuccess || attributes.ptxVersion < 90) return (int) rc;
     rc = cudaFuncSetAttribute(cg_fast_two_shot, cudaFuncAttributeMaxDynamicSharedMemorySize, CG_TS_BULK_BYTES);
@@ -367,14 +386,19 @@ int cg_fx_load(uint32_t *bulk)
     return (int) rc;
 }
 
-int cg_fx_launch(const struct cg_fast_launch *launch, int blocks, int threads, void *stream)
+/* Not <<<>>>, whose error is only told by a call that takes the application's errors away too. */
+int cg_fx_launch(const struct cg_fast_launch *launch, int both, int blocks, int threads, void *stream)
 {
-    cg_fast_exchange<<<blocks, threads, 0, (cudaStream_t) stream>>>(*launch);
-    return (int) cudaGetLastError();
+    void *args[] = {(void *) launch};
+    const void *kernel = both ? (const void *) cg_fast_exchange<true> : (const void *) cg_fast_exchange<false>;
+
+    return (int) cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), args, 0, (cudaStream_t) stream);
 }
 
 int cg_fx_launch_big(const struct cg_fast_big *big, int blocks, void *stream)
 {
-    cg_fast_two_shot<<<blocks, CG_TS_THREADS, big->bulk, (cudaStream_t) stream>>>(*big);
-    return (int) cudaGetLastError();
+    void *args[] = {(void *) big};
+
+    return (int) cudaLaunchKernel((const void *) cg_fast_two_shot, dim3(blocks), dim3(CG_TS_THREADS), args, big->bulk,
+                                  (cudaStream_t) stream);
 }

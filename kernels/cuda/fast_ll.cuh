@@ -10,14 +10,23 @@
 #include "kernels/cuda/fast_mem.cuh"
 #include "kernels/cuda/fast_reduce.cuh"
 
-/* What every thread of the operation knows. Of the pointers to lines the first is here, the others are in shared
- * memory: with two ranks there are no others. All are those of the operation's half. */
+/* What a thread keeps of a window between operations. Of the pointers to lines the first is here, the others are in
+ * shared memory: with two ranks there are no others. Index 0 is LL, 1 is LL128. */
+struct cg_fast_paths {
+    char *out[2];      /* to the next rank */
+    const char *in[2]; /* from the lowest other rank */
+    uint64_t half[2], spin_ns;
+    struct cg_fast_position *position; /* this block's */
+    uint32_t nranks, rank;
+};
+
+/* What every thread of the operation knows. Pointers to lines are those of the operation's half. */
 struct cg_fast_job {
     const struct cg_fast_lines *w; /* in shared memory; not to be looked at with two ranks */
     const char *src;
     char *dst;
-    char *out;      /* to the next rank */
-    const char *in; /* from the lowest other rank */
+    char *out;
+    const char *in;
     uint64_t half, misc, spin_ns;
     uint32_t bytes, words, seq, blocks, nranks, rank;
 };
@@ -51,7 +60,7 @@ static __device__ __forceinline__ void cg_ll_send(const struct cg_fast_job &job,
 
     if (word >= job.words) return;
     cg_quad_store(job.out + (uint64_t) word * 16, line);
-    for (uint32_t d = 1; d + 1 < job.nranks; d++) {
+    for (uint32_t d = 1; CG_RARE(d + 1 < job.nranks); d++) {
         CG_ROLLED(d);
         cg_quad_store(cg_lines_out(job, 0, d) + (uint64_t) word * 16, line);
     }
@@ -69,9 +78,25 @@ static __device__ __forceinline__ bool cg_ll_receive(const struct cg_fast_job &j
     for (;;) {
         line = cg_quad_relaxed(from);
         if (line.y == job.seq && line.w == job.seq) break;
-        if (cg_patience_over(patience, job.spin_ns)) return false;
+        if (CG_RARE(cg_patience_over(patience, job.spin_ns))) return false;
     }
     *v = (uint64_t) line.z << 32 | line.x;
+    return true;
+}
+
+/* The thread's word of every rank, reduced in rank order; false: one has not come in time. */
+static __device__ __forceinline__ bool cg_ll_gather(const struct cg_fast_job &job, const struct cg_lanes &lanes,
+                                                    uint64_t own, uint64_t (&sum)[1], uint32_t word)
+{
+    uint64_t x[1] = {0};
+
+    for (uint32_t r = 0; r < job.nranks; r++) {
+        CG_ROLLED(r);
+        if (r == job.rank) x[0] = own;
+        else if (!cg_ll_receive(job, x, r, word)) return false;
+        if (r == 0) sum[0] = x[0];
+        else cg_lanes_reduce(lanes, sum, x);
+    }
     return true;
 }
 
@@ -82,7 +107,7 @@ static __device__ __forceinline__ uint32_t cg_ll_run(const struct cg_fast_job &j
     uint64_t own[1], sum[1] = {0}, x[1] = {0};
     uint32_t pass;
 
-    *passes = job.words <= stride ? 1 : (job.words + stride - 1) / stride;
+    *passes = CG_USUAL(job.words <= stride) ? 1 : (job.words + stride - 1) / stride;
     auto word = [&](int) { return pass * stride + first; };
     for (pass = from; pass < *passes; pass++) {
         CG_ROLLED(pass);
@@ -94,15 +119,16 @@ static __device__ __forceinline__ uint32_t cg_ll_run(const struct cg_fast_job &j
     for (pass = from; pass < *passes; pass++) {
         bool all = true;
         CG_ROLLED(pass);
-        if (*passes - from > 1) cg_load_words(own, job.src, job.bytes, word);
-        for (uint32_t r = 0; r < job.nranks && all; r++) {
-            CG_ROLLED(r);
-            if (r == job.rank) x[0] = own[0];
-            else all = cg_ll_receive(job, x, r, word(0));
-            if (r == 0) sum[0] = x[0];
-            else cg_lanes_reduce(lanes, sum, x);
+        if (CG_RARE(*passes - from > 1)) cg_load_words(own, job.src, job.bytes, word);
+        if (CG_USUAL(job.nranks == 2)) {
+            all = cg_ll_receive(job, x, job.rank ^ 1, word(0));
+            sum[0] = job.rank == 0 ? own[0] : x[0];
+            if (job.rank == 1) x[0] = own[0];
+            cg_lanes_reduce(lanes, sum, x);
+        } else {
+            all = cg_ll_gather(job, lanes, own[0], sum, word(0));
         }
-        if (!cg_block_all(all)) break;
+        if (CG_RARE(!cg_block_all(all))) break;
         cg_store_words(sum, job.dst, job.bytes, word);
     }
     return pass;

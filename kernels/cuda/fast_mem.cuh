@@ -49,6 +49,10 @@ static __device__ __forceinline__ void cg_store32_relaxed(uint32_t *p, uint32_t 
 
 #define CG_NO_WORD (1u << 28)
 
+/* Code that a small call does not run goes behind the code that it does: fetching instructions costs it most. */
+#define CG_RARE(cond) __builtin_expect(!!(cond), 0)
+#define CG_USUAL(cond) __builtin_expect(!!(cond), 1)
+
 /* Keeps a loop from being unrolled, which pragmas do not when a loop inside has vanished: code that a launch runs once
  * is fetched from far away. */
 #define CG_ROLLED(i) asm volatile("" : "+r"(i))
@@ -84,7 +88,7 @@ static __device__ __forceinline__ void cg_store_bytes(uint64_t v, char *to, uint
 
 /* A word that is not aligned is put together from the two around it, byte by byte where those reach behind the end. */
 template <int N, typename W>
-static __device__ __forceinline__ void cg_load_words(uint64_t (&v)[N], const char *base, uint32_t bytes, W word)
+static __device__ __forceinline__ void cg_load_odd_words(uint64_t (&v)[N], const char *base, uint32_t bytes, W word)
 {
     const uint32_t off = (uint32_t) (uint64_t) base & 7, need = off ? 16 : 8;
 
@@ -103,11 +107,24 @@ static __device__ __forceinline__ void cg_load_words(uint64_t (&v)[N], const cha
             v[k] = v[k] >> (8 * off) | high << (64 - 8 * off);
         }
     }
-    if (off == 0 && bytes % 8 == 0) return;
 #pragma unroll
     for (int k = 0; k < N; k++) {
         const uint32_t at = word(k) * 8;
         if (at < bytes && at + need > bytes) v[k] = cg_load_bytes(base + at, bytes - at);
+    }
+}
+
+template <int N, typename W>
+static __device__ __forceinline__ void cg_load_words(uint64_t (&v)[N], const char *base, uint32_t bytes, W word)
+{
+    if (CG_RARE(((uint64_t) base | bytes) % 8)) {
+        cg_load_odd_words(v, base, bytes, word);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const uint32_t at = word(k) * 8;
+        v[k] = at < bytes ? *cg_global((const uint64_t *) (base + at)) : 0;
     }
 }
 
@@ -124,7 +141,7 @@ static __device__ __forceinline__ void cg_store_pieces(const uint64_t (&v)[N], c
 }
 
 template <int N, typename W>
-static __device__ __forceinline__ void cg_store_words(const uint64_t (&v)[N], char *base, uint32_t bytes, W word)
+static __device__ __forceinline__ void cg_store_odd_words(const uint64_t (&v)[N], char *base, uint32_t bytes, W word)
 {
     const uint32_t grain = cg_grain((uint64_t) base);
 
@@ -132,11 +149,24 @@ static __device__ __forceinline__ void cg_store_words(const uint64_t (&v)[N], ch
     else if (grain == 4) cg_store_pieces<uint32_t>(v, base, bytes, word);
     else if (grain == 2) cg_store_pieces<uint16_t>(v, base, bytes, word);
     else cg_store_pieces<uint8_t>(v, base, bytes, word);
-    if (bytes % 8 == 0) return;
 #pragma unroll
     for (int k = 0; k < N; k++) {
         const uint32_t at = word(k) * 8;
         if (at < bytes && at + 8 > bytes) cg_store_bytes(v[k], base + at, bytes - at);
+    }
+}
+
+template <int N, typename W>
+static __device__ __forceinline__ void cg_store_words(const uint64_t (&v)[N], char *base, uint32_t bytes, W word)
+{
+    if (CG_RARE(((uint64_t) base | bytes) % 8)) {
+        cg_store_odd_words(v, base, bytes, word);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const uint32_t at = word(k) * 8;
+        if (at < bytes) *cg_global((uint64_t *) (base + at)) = v[k];
     }
 }
 
@@ -152,7 +182,7 @@ static __device__ __forceinline__ bool cg_patience_over(struct cg_patience &p, u
 {
     uint64_t now;
 
-    if (++p.polls & 7) return false;
+    if (CG_USUAL(++p.polls & 7)) return false;
     now = cg_now_ns();
     if (p.since == 0) p.since = now;
     return now - p.since > ns;

@@ -59,7 +59,8 @@ static void load(struct cg_fast *fast, struct attempt *a)
 
     if (failed(a, cg_fx_load(&fast->bulk), "loading the kernels")) return;
     nothing_big.bulk = fast->bulk;
-    if (failed(a, cg_fx_launch(&nothing, 1, 32, fast->stream), "the first launch")) return;
+    if (failed(a, cg_fx_launch(&nothing, 0, 1, 32, fast->stream), "the first launch")) return;
+    if (failed(a, cg_fx_launch(&nothing, 1, 1, 32, fast->stream), "the first launch")) return;
     if (failed(a, cg_fx_launch_big(&nothing_big, 1, fast->stream), "the first launch")) return;
     failed(a, cudaStreamSynchronize(fast->stream), "the first launch");
 }

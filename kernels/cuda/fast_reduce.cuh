@@ -144,7 +144,8 @@ template <int N> CG_HD void cg_reduce_int(const struct cg_lanes &l, uint64_t (&a
 /* a = a op b, a the left operand. */
 template <int N> CG_HD void cg_lanes_reduce(const struct cg_lanes &l, uint64_t (&a)[N], const uint64_t (&b)[N])
 {
-    if (l.code >= CG_LANES_F64) cg_reduce_float<double>(l.code - CG_LANES_F64, a, b);
+    if (l.code == CG_LANES_F32) cg_each<float>(a, b, [](float x, float y) { return cg_one_nan(x + y); });
+    else if (l.code >= CG_LANES_F64) cg_reduce_float<double>(l.code - CG_LANES_F64, a, b);
     else if (l.code >= CG_LANES_F32) cg_reduce_float<float>(l.code - CG_LANES_F32, a, b);
     else cg_reduce_int(l, a, b);
 }

@@ -14,7 +14,7 @@ struct sizes {
     uint32_t ll, ll128, chunk, slots, rings;
 };
 static const struct sizes sizes[2][CG_FAST_RANKS - 1] = {
-    {{16 << 10, 128 << 10, 8192, 4, 8},
+    {{16 << 10, 128 << 10, 8192, 2, 16},
      {8 << 10, 64 << 10, 8192, 2, 8},
      {8 << 10, 32 << 10, 4096, 2, 8},
      {4 << 10, 32 << 10, 4096, 2, 8},
