@@ -70,7 +70,9 @@ static void every_size(struct fw *w)
         for (c.protocol = 0; c.protocol < 3; c.protocol++) {
             for (c.window = 0; c.window < 2; c.window++) {
                 uint64_t top = most(w, &c) * (uint64_t) cg_type_size(c.type);
-                for (uint64_t size = 8; size <= cg_min_u64(top, 4 << 20); size *= size < 65536 ? 2 : 8) around(w, &c, size);
+                for (uint64_t size = 8; size <= top && size <= 4 << 20; size *= size < 65536 ? 2 : 8) {
+                    around(w, &c, size);
+                }
                 for (uint64_t size = 120; size <= top && size <= 500000; size *= 8) around(w, &c, size);
                 if (top <= 262144 || t == 0) around(w, &c, top);
             }
