@@ -116,6 +116,7 @@ static void import(struct cg_group *g)
         g->fast.imported |= 1ull << i;
     }
     g->fast.state = CG_FAST_READY;
+    g->fast.kind = cg_fast_window_max(g->fast.window, CG_FAST_LL128) ? CG_EXEC_FAST : CG_EXEC_FAST_LL;
     CG_LOG(2, "rank %u of %s: GPUs reach each other directly%s", g->rank, g->label, shared ? ", some are shared" : "");
 }
 
@@ -143,7 +144,8 @@ static uint64_t kind_of(const struct cg_link_end *end, uint64_t op)
     return cg_load_acquire((const uint64_t *) &end->announce_in[op % CG_ANNOUNCE].executor) & 0xff;
 }
 
-/* CG_OK: all have announced the fast path; CG_ERR_UNSUPPORTED: one another; CG_AGAIN: one has announced nothing yet. */
+/* CG_OK: all have announced the same fast path as I; CG_ERR_UNSUPPORTED: one another; CG_AGAIN: one has announced
+ * nothing yet. */
 static int agreed(const struct cg_req *req)
 {
     const struct cg_group *g = req->group;
@@ -154,7 +156,7 @@ static int agreed(const struct cg_req *req)
         uint64_t op = end->op_base + req->opno;
         if (cg_load_acquire(&end->mine->posted) < op) {
             rc = CG_AGAIN;
-        } else if (CG_EXEC_FAST != kind_of(end, op)) {
+        } else if ((uint64_t) g->fast.kind != kind_of(end, op)) {
             return CG_ERR_UNSUPPORTED;
         }
     }
@@ -179,7 +181,7 @@ static void add_checks(const struct cg_req *req, struct cg_fast_op *op)
 {
     const struct cg_group *g = req->group;
 
-    op->kind_want = CG_EXEC_FAST;
+    op->kind_want = (uint64_t) g->fast.kind;
     for (int i = 0; i < g->nneighbors; i++) {
         const struct cg_link_end *end = g->link[i];
         op->posted[i] = &end->mine->posted;

@@ -74,6 +74,7 @@ struct cg_boot; /* boot.c */
 enum cg_fast_state { CG_FAST_OFF, CG_FAST_OFFERED, CG_FAST_EXPORTED, CG_FAST_READY, CG_FAST_FAILED };
 struct cg_fast_part {
     int state, device, soon, big;
+    int kind;                     /* as announced: CG_EXEC_FAST, or CG_EXEC_FAST_LL where LL128 cannot be had */
     struct cg_fast *exec;
     struct cg_fast_window *window;
     uint64_t imported;            /* bit per neighbour */

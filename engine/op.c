@@ -126,7 +126,7 @@ static void announce(struct cg_req *req)
         a->coll = (uint8_t) req->call.coll;
         a->type = (uint8_t) req->call.type;
         a->redop = (uint8_t) req->call.redop;
-        a->executor = (uint8_t) (req->fast ? CG_EXEC_FAST : req->executor);
+        a->executor = (uint8_t) (req->fast ? req->group->fast.kind : req->executor);
         cg_store_release(&a->op, op);
         cg_store_release(&end->peer->posted, op);
     }
