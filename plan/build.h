@@ -8,12 +8,46 @@
 static inline uint64_t cg_ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 static inline uint64_t cg_plan_bytes(const struct cg_plan_request *req) { return req->count * (uint64_t) req->esize; }
 
+/* Blocks of src and dst: those of the request's arrays where it has them, else equal ones one after another. */
+static inline struct cg_block cg_src_block(const struct cg_plan_request *req, uint32_t i)
+{
+    if (req->src_len) return (struct cg_block){req->src_disp[i], req->src_len[i]};
+    return (struct cg_block){i * req->count, req->count};
+}
+
+static inline struct cg_block cg_dst_block(const struct cg_plan_request *req, uint32_t i)
+{
+    if (req->dst_len) return (struct cg_block){req->dst_disp[i], req->dst_len[i]};
+    return (struct cg_block){i * req->count, req->count};
+}
+
+/* Most ranks of a program with a block for each of them and one more; every rank linked to every other. */
+#define CG_BLOCKED_RANKS 128
+#define CG_LINKED_RANKS (CG_MAX_LINKS + 1)
+CG_STATIC_ASSERT(CG_BLOCKED_RANKS + 1 <= CG_MAX_BLOCKS, "blocks suffice");
+/* Fewest ranks from which links between all of them are not worth their memory. */
+#define CG_DIRECT_RANKS 8
+
 /* How many channels a message of this size is worth. */
 uint32_t cg_build_channels(const struct cg_plan_request *req);
 
 /* Set nchan, nchunks and the ranges: channels and chunks start at multiples of 16 bytes, chunks fit a slot and are as
  * equal as that allows. Call when all steps are there. CG_OK, or CG_ERR_LIMIT if counters would overflow. */
 int cg_build_ranges(const struct cg_plan_request *req, struct cg_plan *plan, uint32_t nchan, uint32_t nchunks);
+
+/* The same for a program in which a rank waits for what another makes of the same chunk: cut finer, so that several
+ * chunks are under way. */
+int cg_build_chain_ranges(const struct cg_plan_request *req, struct cg_plan *plan);
+
+/* Append a block; its number. */
+uint16_t cg_build_block(struct cg_plan *plan, struct cg_block block);
+
+enum cg_slicing { CG_SLICES_FINE = 1 /* as for chains */, CG_SLICES_ONE_CHANNEL = 2 };
+/* Set nchan and the ranges of a blocked program, all blocks of which are there. longest: elements of the longest block
+ * of all ranks; times: blocks that cross a link; how: enum cg_slicing. CG_OK or CG_ERR_LIMIT. */
+int cg_build_slices(const struct cg_plan_request *req, struct cg_plan *plan, uint64_t longest, uint32_t times, int how);
+/* The same where no rank knows all blocks: slices depend on parameters alone. */
+int cg_build_fixed_slices(const struct cg_plan_request *req, struct cg_plan *plan);
 
 /* Append a neighbour unless it is there; keeps peers ascending, so call for all before cg_build_link. */
 int cg_build_peer(const struct cg_plan_request *req, struct cg_plan *plan, uint32_t peer);
@@ -23,6 +57,9 @@ uint8_t cg_build_link(const struct cg_plan *plan, uint32_t peer);
 /* Append a step. CG_OK or CG_ERR_LIMIT. */
 int cg_build_step(struct cg_plan *plan, enum cg_opcode opcode, unsigned flags, uint8_t rlink, uint8_t slink,
                   uint32_t chunk);
+/* A step of a blocked program that reads the operand from another block. */
+int cg_build_from(struct cg_plan *plan, enum cg_opcode opcode, unsigned flags, uint8_t rlink, uint8_t slink,
+                  uint32_t chunk, uint32_t from);
 
 /* The algorithms, one file each. */
 int cg_copy_applies(const struct cg_plan_request *req);
@@ -35,6 +72,17 @@ int cg_ring_applies(const struct cg_plan_request *req);
 int cg_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_chain_applies(const struct cg_plan_request *req);
 int cg_chain_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_nothing_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_allgather_applies(const struct cg_plan_request *req);
+int cg_allgather_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_arms_applies(const struct cg_plan_request *req);
+int cg_arms_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_linear_applies(const struct cg_plan_request *req);
+int cg_linear_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_pairwise_applies(const struct cg_plan_request *req);
+int cg_pairwise_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_scatter_ring_applies(const struct cg_plan_request *req);
+int cg_scatter_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
 
 /* The proof behind cg_plan_check, over the plans of all ranks (req->nranks of them). */
 int cg_plan_prove(const struct cg_plan_request *req, const struct cg_plan *plans, char *why, size_t len);

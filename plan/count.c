@@ -12,14 +12,23 @@ static uint64_t occurrences(const struct cg_range *r, uint32_t nchunks, uint32_t
     return chunks > chunk ? (chunks - chunk - 1) / nchunks + 1 : 0;
 }
 
+/* Iterations in which channel chan has a slice of this block. */
+static uint64_t slices(const struct cg_plan *plan, uint32_t chan, uint32_t block)
+{
+    uint64_t all = cg_ceil_div(plan->block[block].len, plan->range[chan].chunk);
+
+    return all > chan ? (all - chan - 1) / plan->nchan + 1 : 0;
+}
+
 void cg_plan_count(const struct cg_plan *plan, uint32_t chan, uint32_t l, uint64_t *sends, uint64_t *recvs)
 {
     *sends = *recvs = 0;
     for (uint32_t i = 0; i < plan->nsteps; i++) {
         const struct cg_step *s = &plan->step[i];
-        uint64_t times = occurrences(&plan->range[chan], plan->nchunks, s->chunk);
+        uint64_t times = plan->nblocks ? slices(plan, chan, s->chunk)
+                                       : occurrences(&plan->range[chan], plan->nchunks, s->chunk);
         int all = cg_step_all(s->opcode);
         if (cg_step_sends(s->opcode) && (all || s->slink == l)) *sends += times;
-        if (cg_step_recvs(s->opcode) && (all || s->rlink == l)) *recvs += times;
+        if (cg_step_frees(s) && (all || s->rlink == l)) *recvs += times;
     }
 }

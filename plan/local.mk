@@ -1,2 +1,3 @@
-cg_sources += plan/plan.h plan/build.h plan/build.c plan/table.c plan/count.c plan/copy.c plan/exchange.c plan/doubling.c \
-	plan/ring.c plan/chain.c plan/check.c plan/symbolic.h plan/symbolic.c
+cg_sources += plan/plan.h plan/build.h plan/build.c plan/table.c plan/count.c plan/copy.c plan/exchange.c \
+	plan/doubling.c plan/ring.c plan/chain.c plan/allgather.c plan/arms.c plan/linear.c plan/pairwise.c \
+	plan/reduce_scatter.c plan/check.c plan/symbolic.h plan/symbolic.c

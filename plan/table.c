@@ -12,8 +12,36 @@ const struct cg_algorithm cg_algorithms[] = {
     {"doubling", "up to doubling_max bytes, or more ranks than the ring serves", CG_COLL_ALLREDUCE, cg_doubling_applies,
      cg_doubling_build},
     {"ring", "up to 128 ranks, larger messages", CG_COLL_ALLREDUCE, cg_ring_applies, cg_ring_build},
-    {"copy", "1 rank", CG_COLL_BCAST, cg_copy_applies, cg_copy_build},
-    {"chain", "always", CG_COLL_BCAST, cg_chain_applies, cg_chain_build},
+    {"nothing", "1 rank", CG_COLL_BCAST, cg_copy_applies, cg_nothing_build},
+    {"chain", "2 or more ranks", CG_COLL_BCAST, cg_chain_applies, cg_chain_build},
+    {"copy", "1 rank", CG_COLL_REDUCE, cg_copy_applies, cg_copy_build},
+    {"chain", "2 or more ranks", CG_COLL_REDUCE, cg_chain_applies, cg_chain_build},
+    {"copy", "1 rank", CG_COLL_SCAN, cg_copy_applies, cg_copy_build},
+    {"chain", "2 or more ranks", CG_COLL_SCAN, cg_chain_applies, cg_chain_build},
+    {"nothing", "1 rank", CG_COLL_EXSCAN, cg_copy_applies, cg_nothing_build},
+    {"chain", "2 or more ranks", CG_COLL_EXSCAN, cg_chain_applies, cg_chain_build},
+    {"copy", "1 rank", CG_COLL_ALLGATHER, cg_copy_applies, cg_copy_build},
+    {"ring", "up to 128 ranks", CG_COLL_ALLGATHER, cg_allgather_applies, cg_allgather_build},
+    {"copy", "1 rank", CG_COLL_ALLGATHERV, cg_copy_applies, cg_copy_build},
+    {"ring", "up to 128 ranks", CG_COLL_ALLGATHERV, cg_allgather_applies, cg_allgather_build},
+    {"copy", "1 rank", CG_COLL_GATHER, cg_copy_applies, cg_copy_build},
+    {"linear", "up to 8 ranks, unless exchange_max is 0", CG_COLL_GATHER, cg_linear_applies, cg_linear_build},
+    {"arms", "up to 128 ranks", CG_COLL_GATHER, cg_arms_applies, cg_arms_build},
+    {"copy", "1 rank", CG_COLL_SCATTER, cg_copy_applies, cg_copy_build},
+    {"linear", "up to 8 ranks, unless exchange_max is 0", CG_COLL_SCATTER, cg_linear_applies, cg_linear_build},
+    {"arms", "up to 128 ranks", CG_COLL_SCATTER, cg_arms_applies, cg_arms_build},
+    {"copy", "1 rank", CG_COLL_GATHERV, cg_copy_applies, cg_copy_build},
+    {"linear", "up to 17 ranks", CG_COLL_GATHERV, cg_linear_applies, cg_linear_build},
+    {"copy", "1 rank", CG_COLL_SCATTERV, cg_copy_applies, cg_copy_build},
+    {"linear", "up to 17 ranks", CG_COLL_SCATTERV, cg_linear_applies, cg_linear_build},
+    {"copy", "1 rank", CG_COLL_ALLTOALL, cg_copy_applies, cg_copy_build},
+    {"pairwise", "up to 17 ranks", CG_COLL_ALLTOALL, cg_pairwise_applies, cg_pairwise_build},
+    {"copy", "1 rank", CG_COLL_ALLTOALLV, cg_copy_applies, cg_copy_build},
+    {"pairwise", "up to 17 ranks", CG_COLL_ALLTOALLV, cg_pairwise_applies, cg_pairwise_build},
+    {"copy", "1 rank", CG_COLL_REDUCE_SCATTER, cg_copy_applies, cg_copy_build},
+    {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER, cg_scatter_ring_applies, cg_scatter_ring_build},
+    {"copy", "1 rank", CG_COLL_REDUCE_SCATTER_BLOCK, cg_copy_applies, cg_copy_build},
+    {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER_BLOCK, cg_scatter_ring_applies, cg_scatter_ring_build},
     {NULL, NULL, CG_COLL_NONE, NULL, NULL},
 };
 
@@ -25,11 +53,20 @@ const struct cg_algorithm *cg_plan_choose(const struct cg_plan_request *req)
     return NULL;
 }
 
+static uint64_t descriptor_bytes(const struct cg_plan *plan)
+{
+    return sizeof(struct cg_op) + plan->nlinks * sizeof(struct cg_link) + plan->nsteps * sizeof(struct cg_step) +
+           plan->nblocks * sizeof(struct cg_block);
+}
+
 static int build(const struct cg_algorithm *a, const struct cg_plan_request *req, struct cg_plan *plan)
 {
+    int rc;
+
     memset(plan, 0, sizeof(*plan));
     plan->name = a->name;
-    return a->build(req, plan);
+    rc = a->build(req, plan);
+    return CG_OK == rc && (plan->nsteps > CG_MAX_STEPS || descriptor_bytes(plan) > CG_OP_BYTES) ? CG_ERR_LIMIT : rc;
 }
 
 int cg_plan_build(const struct cg_plan_request *req, struct cg_plan *plan)
@@ -68,6 +105,12 @@ static int merge_algorithm(const struct cg_algorithm *a, const struct cg_plan_re
     return n;
 }
 
+static int has_root(int coll)
+{
+    return CG_COLL_BCAST == coll || CG_COLL_REDUCE == coll || CG_COLL_GATHER == coll || CG_COLL_GATHERV == coll ||
+           CG_COLL_SCATTER == coll || CG_COLL_SCATTERV == coll;
+}
+
 #define CG_COLL_REACH(name, text, reduces, known, reach) [CG_COLL_##name] = reach,
 static const unsigned char reaches[CG_COLL_COUNT] = {CG_COLL_TABLE(CG_COLL_REACH)};
 #undef CG_COLL_REACH
@@ -81,7 +124,7 @@ int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *pa
     for (const struct cg_algorithm *a = cg_algorithms; a->name && n >= 0; a++) {
         req.coll = a->coll;
         if (reaches[a->coll] > reach) continue;
-        uint32_t roots = CG_COLL_BCAST == a->coll ? nranks : 1;
+        uint32_t roots = has_root(a->coll) ? nranks : 1;
         for (req.root = 0; req.root < roots && n >= 0; req.root++)
             n = merge_algorithm(a, &req, peers, n, max);
     }
@@ -95,9 +138,11 @@ void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op)
     op->nsteps = (uint16_t) plan->nsteps;
     op->nlinks = (uint16_t) plan->nlinks;
     op->self_pos = (uint16_t) plan->self_pos;
-    op->size = (uint32_t) (sizeof(*op) + plan->nlinks * sizeof(struct cg_link) + plan->nsteps * sizeof(struct cg_step));
+    op->nblocks = (uint16_t) plan->nblocks;
+    op->size = (uint32_t) descriptor_bytes(plan);
     memcpy(op->range, plan->range, sizeof(op->range));
     memcpy(cg_op_steps(op), plan->step, plan->nsteps * sizeof(struct cg_step));
+    memcpy(cg_op_blocks(op), plan->block, plan->nblocks * sizeof(struct cg_block));
 }
 
 int cg_plan_exists(int coll, uint32_t nranks)
