@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Set-up messages of a communicator through Open MPI's point-to-point layer, under a tag of its own. A pending request
- * keeps the communicator; so the module is needed for posting only. */
+ * keeps the communicator; so the context is needed for posting only. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
 static int boot_isend(void *ctx, uint32_t peer, const void *buf, size_t bytes, void **req)
 {
-    cg_module_t *m = ctx;
-    int rc = MCA_PML_CALL(isend(buf, bytes, MPI_BYTE, (int) peer, m->tag, MCA_PML_BASE_SEND_STANDARD, m->comm,
+    const struct cg_boot_at *at = ctx;
+    int rc = MCA_PML_CALL(isend(buf, bytes, MPI_BYTE, (int) peer, at->tag, MCA_PML_BASE_SEND_STANDARD, at->comm,
                                 (ompi_request_t **) req));
 
     return rc == OMPI_SUCCESS ? CG_OK : CG_ERR_PEER;
@@ -14,8 +14,8 @@ static int boot_isend(void *ctx, uint32_t peer, const void *buf, size_t bytes, v
 
 static int boot_irecv(void *ctx, uint32_t peer, void *buf, size_t bytes, void **req)
 {
-    cg_module_t *m = ctx;
-    int rc = MCA_PML_CALL(irecv(buf, bytes, MPI_BYTE, (int) peer, m->tag, m->comm, (ompi_request_t **) req));
+    const struct cg_boot_at *at = ctx;
+    int rc = MCA_PML_CALL(irecv(buf, bytes, MPI_BYTE, (int) peer, at->tag, at->comm, (ompi_request_t **) req));
 
     return rc == OMPI_SUCCESS ? CG_OK : CG_ERR_PEER;
 }

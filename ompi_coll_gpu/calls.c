@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entry points. Whether a call is native follows from type, op, count and the members alone, so it is the same on all
- * ranks; whether one that is not gets staged is each rank's own affair. The next component is called here only, inside
- * the user's call: it takes its tags in the order of the calls. */
+ * Blocking and nonblocking calls. Whether one is native follows from what is equal on all ranks: the collective, type
+ * and op where it reduces, the members; whether one that is not gets staged is each rank's own affair. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
 struct waiting {
@@ -19,7 +18,7 @@ static void wait_complete(void *ctx, int status)
 
 static void request_complete(void *ctx, int status) { cg_request_complete(ctx, cg_mpi_error(status)); }
 
-static void follow_threads(void)
+void cg_follow_threads(void)
 {
     int threads = opal_using_threads();
 
@@ -27,6 +26,34 @@ static void follow_threads(void)
     cg_state.threads = threads;
     cg_proc_set_threads(cg_state.proc, threads);
 }
+
+int cg_pass(void)
+{
+    if (cg_state.gpu) return 0;
+    cg_count(&cg_state.calls_passed);
+    return 1;
+}
+
+static void count_down(const struct cg_job *job)
+{
+    cg_count(job->send.copy || job->recv.copy ? &cg_state.calls_staged : &cg_state.calls_passed);
+}
+
+/* Nothing to do on any rank. Between groups bytes may differ by direction. */
+int cg_empty(const cg_module_t *m, const struct cg_role *role, const struct cg_args *a)
+{
+    return !OMPI_COMM_IS_INTER(m->comm) && cg_regular_bytes(role, a) == 0;
+}
+
+int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, int *native)
+{
+    *native = 0;
+    cg_follow_threads();
+    call->coll = cg_native_coll(a, call);
+    return call->coll == CG_COLL_NONE ? MPI_SUCCESS : cg_module_native(m, call->coll, wait, native);
+}
+
+/* ---- native ---- */
 
 /* Post and wait. */
 static int run(cg_module_t *m, const struct cg_call *call)
@@ -42,130 +69,126 @@ static int run(cg_module_t *m, const struct cg_call *call)
     return cg_mpi_error(rc);
 }
 
+static int native_blocking(cg_module_t *m, struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+{
+    int rc = cg_native_job(job, role, a);
+
+    if (rc == MPI_SUCCESS) rc = cg_job_fill(job);
+    if (rc == MPI_SUCCESS) rc = cg_job_drain(job, run(m, &job->call));
+    cg_job_close(job);
+    return rc;
+}
+
 /* Post and leave. */
-static int start(cg_module_t *m, const struct cg_call *call, ompi_request_t **request)
+static int native_nonblocking(cg_module_t *m, cg_request_t *req, const struct cg_role *role, const struct cg_args *a)
 {
-    cg_request_t *req = cg_request_get(m->comm);
-    int rc;
+    int rc = cg_native_job(&req->job, role, a);
 
-    if (!req) return MPI_ERR_NO_MEM;
-    *request = &req->super.super;
-    rc = cg_group_post(m->group, call, request_complete, req);
-    if (rc == CG_OK) return OMPI_SUCCESS;
-    cg_request_drop(req);
-    *request = MPI_REQUEST_NULL;
-    return cg_mpi_error(rc);
-}
-
-/* 1 if the arguments are for the engine, with call filled in. */
-static int allreduce_call(struct cg_call *call, const void *sbuf, void *rbuf, size_t count, struct ompi_datatype_t *dt,
-                          struct ompi_op_t *op, int blocking)
-{
-    *call = (struct cg_call){.coll = CG_COLL_ALLREDUCE,
-                             .src = sbuf == MPI_IN_PLACE ? rbuf : sbuf,
-                             .dst = rbuf,
-                             .count = count,
-                             .blocking = blocking};
-    return cg_typemap(dt, op, &call->type, &call->redop);
-}
-
-/* Open MPI chooses the number of a new communicator by nonblocking allreduces of one int over the parent, from within
- * progress and for MPI_Comm_idup at any time (ompi/communicator/comm_cid.c). Calls of that form go to the next
- * component: so they take no operation number among the user's calls, need no set-up, and do not fail with it. */
-static int like_comm_creation(const struct cg_call *call)
-{
-    return call->count == 1 && call->type == CG_TYPE_I32 &&
-           (call->redop == CG_REDOP_MAX || call->redop == CG_REDOP_MIN);
-}
-
-/* Nothing to stage: the call goes down as it is. */
-static int pass(void)
-{
-    if (cg_state.gpu) return 0;
-    cg_count(&cg_state.calls_passed);
-    return 1;
-}
-
-static void count_down(const struct cg_stage *s)
-{
-    cg_count(s->send.copy || s->recv.copy ? &cg_state.calls_staged : &cg_state.calls_passed);
-}
-
-static int allreduce_down(cg_module_t *m, const void *sbuf, void *rbuf, cg_count_t count, struct ompi_datatype_t *dt,
-                          struct ompi_op_t *op)
-{
-    mca_coll_base_comm_coll_t *next = &m->saved;
-    struct cg_stage s;
-    int rc;
-
-    if (pass()) return next->coll_allreduce(sbuf, rbuf, count, dt, op, m->comm, next->coll_allreduce_module);
-    rc = cg_stage_begin(&s, sbuf, count, dt, rbuf, count, dt);
+    if (rc == MPI_SUCCESS) rc = cg_job_fill(&req->job);
     if (rc != MPI_SUCCESS) return rc;
-    count_down(&s);
-    rc = next->coll_allreduce(s.send.arg, s.recv.arg, count, dt, op, m->comm, next->coll_allreduce_module);
-    return cg_stage_end(&s, rc);
+    return cg_mpi_error(cg_group_post(m->group, &req->job.call, request_complete, req));
 }
 
-static int iallreduce_down(cg_module_t *m, const void *sbuf, void *rbuf, cg_count_t count, struct ompi_datatype_t *dt,
-                           struct ompi_op_t *op, ompi_request_t **request)
-{
-    mca_coll_base_comm_coll_t *next = &m->saved;
-    struct cg_stage s;
-    ompi_request_t *inner;
-    cg_request_t *req;
-    int rc;
+/* ---- to the next component ---- */
 
-    if (pass()) return next->coll_iallreduce(sbuf, rbuf, count, dt, op, m->comm, request, next->coll_iallreduce_module);
-    rc = cg_stage_begin(&s, sbuf, count, dt, rbuf, count, dt);
+int cg_stage(struct cg_job *job, const struct cg_role *role, const struct cg_args *a, struct cg_args *down)
+{
+    int rc = cg_job_open(job, role, a);
+
+    if (rc == MPI_SUCCESS) rc = cg_job_image(job);
     if (rc != MPI_SUCCESS) return rc;
-    count_down(&s);
-    if (!s.send.copy && !s.recv.copy) {
-        return next->coll_iallreduce(sbuf, rbuf, count, dt, op, m->comm, request, next->coll_iallreduce_module);
-    }
-    req = cg_request_get(m->comm);
-    if (!req) return cg_stage_end(&s, MPI_ERR_NO_MEM);
-    rc = next->coll_iallreduce(s.send.arg, s.recv.arg, count, dt, op, m->comm, &inner, next->coll_iallreduce_module);
-    if (rc != OMPI_SUCCESS) {
+    count_down(job);
+    *down = *a;
+    if (job->recv.copy) down->rbuf = job->recv.arg;
+    if (job->send.copy && a->row == CG_ROW_bcast) down->rbuf = job->send.arg;
+    else if (job->send.copy) down->sbuf = job->send.arg;
+    return cg_job_fill(job);
+}
+
+static int down_blocking(cg_module_t *m, struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+{
+    struct cg_args down;
+    int rc = cg_stage(job, role, a, &down);
+
+    if (rc == MPI_SUCCESS) rc = cg_job_drain(job, cg_next[a->row].call(m, &down));
+    cg_job_close(job);
+    return rc;
+}
+
+static int down_nonblocking(cg_module_t *m, cg_request_t *req, const struct cg_role *role, const struct cg_args *a,
+                            ompi_request_t **request)
+{
+    struct cg_args down;
+    int rc = cg_stage(&req->job, role, a, &down);
+
+    if (rc != MPI_SUCCESS) return rc;
+    if (!req->job.send.copy && !req->job.recv.copy) {
         cg_request_drop(req);
-        return cg_stage_end(&s, rc);
+        return cg_next[a->row].start(m, a, request);
     }
-    req->stage = s;
     *request = &req->super.super;
-    cg_request_watch(req, inner);
-    return OMPI_SUCCESS;
+    rc = cg_next[a->row].start(m, &down, &req->inner);
+    if (rc == OMPI_SUCCESS) cg_request_watch(req);
+    return rc;
 }
 
-int cg_allreduce(const void *sbuf, void *rbuf, cg_count_t count, struct ompi_datatype_t *dt, struct ompi_op_t *op,
-                 struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
-{
-    cg_module_t *m = (cg_module_t *) module;
-    struct cg_call call;
-    int rc = MPI_SUCCESS, native = 0;
+/* ---- what the entry points do ---- */
 
-    (void) comm;
-    if (count == 0) return OMPI_SUCCESS;
-    follow_threads();
-    if (allreduce_call(&call, sbuf, rbuf, count, dt, op, 1)) rc = cg_module_native(m, 1, &native);
+int cg_call_blocking(cg_module_t *m, const struct cg_args *a)
+{
+    struct cg_job job = {.call = {.blocking = 1}};
+    struct cg_role role;
+    int rc, native;
+
+    cg_role_of(&role, m->comm, a);
+    if (cg_empty(m, &role, a)) return OMPI_SUCCESS;
+    rc = cg_choose(m, a, &job.call, 1, &native);
     if (rc != MPI_SUCCESS) return rc;
-    return native ? run(m, &call) : allreduce_down(m, sbuf, rbuf, count, dt, op);
+    if (native) return native_blocking(m, &job, &role, a);
+    return cg_pass() ? cg_next[a->row].call(m, a) : down_blocking(m, &job, &role, a);
 }
 
-int cg_iallreduce(const void *sbuf, void *rbuf, cg_count_t count, struct ompi_datatype_t *dt, struct ompi_op_t *op,
-                  struct ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module)
+int cg_call_nonblocking(cg_module_t *m, const struct cg_args *a, ompi_request_t **request)
 {
-    cg_module_t *m = (cg_module_t *) module;
-    struct cg_call call;
-    int rc = MPI_SUCCESS, native = 0;
+    struct cg_call call = {0};
+    struct cg_role role;
+    cg_request_t *req;
+    int rc, native;
 
-    (void) comm;
-    if (count == 0) {
+    cg_role_of(&role, m->comm, a);
+    if (cg_empty(m, &role, a)) {
         *request = &ompi_request_empty;
         return OMPI_SUCCESS;
     }
-    follow_threads();
-    if (allreduce_call(&call, sbuf, rbuf, count, dt, op, 0) && !like_comm_creation(&call)) {
-        rc = cg_module_native(m, 0, &native);
-    }
+    rc = cg_choose(m, a, &call, 0, &native);
     if (rc != MPI_SUCCESS) return rc;
-    return native ? start(m, &call, request) : iallreduce_down(m, sbuf, rbuf, count, dt, op, request);
+    if (!native && cg_pass()) return cg_next[a->row].start(m, a, request);
+    req = cg_request_get(m->comm, 0);
+    if (!req) return MPI_ERR_NO_MEM;
+    *request = &req->super.super;
+    req->job.call = call;
+    rc = native ? native_nonblocking(m, req, &role, a) : down_nonblocking(m, req, &role, a, request);
+    if (rc == MPI_SUCCESS || *request != &req->super.super) return rc;
+    cg_request_drop(req);
+    *request = MPI_REQUEST_NULL;
+    return rc;
+}
+
+int cg_call_local(cg_module_t *m, const struct cg_args *a)
+{
+    mca_coll_base_comm_coll_t *next = &m->saved;
+    struct cg_job job = {0};
+    struct cg_role role = {.size = 1, .sends = 1, .recvs = 1};
+    struct cg_args down;
+    int rc;
+
+    if (cg_pass())
+        return next->coll_reduce_local(a->sbuf, a->rbuf, a->rcount, a->rtype, a->op, next->coll_reduce_local_module);
+    rc = cg_stage(&job, &role, a, &down);
+    if (rc == MPI_SUCCESS) {
+        rc = next->coll_reduce_local(down.sbuf, down.rbuf, a->rcount, a->rtype, a->op, next->coll_reduce_local_module);
+        rc = cg_job_drain(&job, rc);
+    }
+    cg_job_close(&job);
+    return rc;
 }

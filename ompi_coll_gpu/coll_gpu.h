@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The component's own declarations. How a call goes (docs/architecture.md):
  *
- *   entry point (calls.c)   type and op known, group wanted (cards.c) and set up: engine, with or without a request
- *                           else, a buffer in device memory: staged (stage.c), then the next component
- *                           else: the next component, untouched
+ *   entry point (entries.h, entries.c)   arguments into struct cg_args; everything else is the same for all collectives
+ *   calls.c, persistent.c                native, or the next component
+ *   sides.c                              which buffers count on this rank, and where in them data lie
+ *   native.c                             arguments for the engine; packed where a type has gaps
+ *   stage.c, pack.c                      copies of what the next component, or the engine, cannot take as it is
  *
- * To serve one more collective: a row in CG_ENTRY_TABLE, its entry point in calls.c. */
+ * A collective is one row of CG_COLLECTIVES (entries.h). */
 #ifndef CG_OMPI_COLL_GPU_H
 #define CG_OMPI_COLL_GPU_H
 
 #include "ompi_coll_gpu/compat.h"
+#include "ompi_coll_gpu/entries.h"
 
 #include "core/log.h"
 #include "core/status.h"
 #include "engine/engine.h"
-
-/* Collectives that this component takes: blocking ones and their nonblocking twins. */
-#define CG_ENTRY_TABLE(X) X(allreduce) X(iallreduce)
 
 enum cg_enable { CG_ENABLE_AUTO, CG_ENABLE_ALWAYS, CG_ENABLE_NEVER };
 
@@ -58,18 +58,27 @@ enum cg_module_state {
     CG_MODULE_WANTED, /* native; set-up begun or to be begun by the first operation */
     CG_MODULE_READY,  /* native, set-up known to have succeeded */
 };
+/* A group's messages of set-up: context of cg_boot_pml. */
+struct cg_boot_at {
+    ompi_communicator_t *comm;
+    int tag;
+};
 typedef struct cg_module { /* a typedef, as OBJ_NEW wants it */
     mca_coll_base_module_t super;
     mca_coll_base_comm_coll_t saved; /* the functions that this module displaced; their modules are retained */
     ompi_communicator_t *comm;       /* which owns this module */
     struct cg_group *group;
-    int state, tag;
+    struct cg_boot_at boot;
+    int state;
 } cg_module_t;
 OBJ_CLASS_DECLARATION(cg_module_t);
 mca_coll_base_module_t *cg_module_query(ompi_communicator_t *comm, int *priority);
-/* May a native operation be posted? The same answer on all ranks at the same call. wait: settle the outcome of set-up
- * first; without it a failure of set-up becomes the operation's. Success or an MPI error. */
-int cg_module_native(cg_module_t *m, int wait, int *native);
+/* May an operation of this collective be posted? The same answer on all ranks at the same call. wait: settle the
+ * outcome of set-up first; without it a failure of set-up becomes the operation's. Success or an MPI error. */
+int cg_module_native(cg_module_t *m, int coll, int wait, int *native);
+/* A group of the same members under a tag of its own, for a persistent request; at keeps the tag. Collective: waits for
+ * set-up. NULL where it failed, on all ranks. Success or an MPI error. */
+int cg_module_group(cg_module_t *m, struct cg_boot_at *at, struct cg_group **group);
 /* One turn of a caller who waits; turn counts the calls. */
 void cg_turn(unsigned *turn);
 
@@ -83,49 +92,121 @@ void cg_cards_fini(void);
 /* typemap.c: predefined type and intrinsic op, as MPI allows them together. 1 with type and redop, or 0. */
 int cg_typemap(const struct ompi_datatype_t *dt, const struct ompi_op_t *op, int *type, int *redop);
 
-/* boot.c: context is the module. */
+/* boot.c: context is a struct cg_boot_at, needed for posting only. */
 extern const struct cg_boot_ops cg_boot_pml;
 
-/* calls.c: the entry points, with Open MPI's signatures. */
-int cg_allreduce(const void *sbuf, void *rbuf, cg_count_t count, struct ompi_datatype_t *dt, struct ompi_op_t *op,
-                 struct ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int cg_iallreduce(const void *sbuf, void *rbuf, cg_count_t count, struct ompi_datatype_t *dt, struct ompi_op_t *op,
-                  struct ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+/* sides.c: one rank's part in a call. */
+struct cg_role {
+    int rank, size;      /* in the group that reduces */
+    int nsend, nrecv;    /* peers: blocks, or entries of the arrays */
+    int sends, recvs;    /* does it at all? 0 as well where the buffer is MPI_IN_PLACE */
+    int in_place;        /* takes its input from rbuf, or (scatter's root) leaves its block in sbuf */
+};
+void cg_role_of(struct cg_role *role, ompi_communicator_t *comm, const struct cg_args *a);
 
-/* stage.c: host copies of one side of a call. */
+struct cg_piece {
+    char *at;            /* origin of the first element */
+    size_t count;        /* 0: nothing here, and no type */
+    struct ompi_datatype_t *type;
+};
+enum cg_copy_kind { CG_COPY_NONE, CG_COPY_IMAGE, CG_COPY_PACKED };
+/* What one direction of a call consists of, and the host copy that stands for it. */
 struct cg_side {
-    void *arg;    /* what the next component gets instead of user */
-    void *user;   /* first byte of the span in device memory */
-    void *copy;   /* of the span; NULL: nothing is staged */
-    size_t bytes; /* of the span */
-    int device;
+    void *arg;              /* what is called instead of the user's buffer */
+    int n;                  /* pieces; 0: this rank has no part in this direction */
+    int kind, fills, drains, device; /* device: -1 if all of it is host memory */
+    struct cg_piece one, *list; /* list: one per peer, or NULL */
+    char *copy, *low;       /* IMAGE: copy is the same bytes as those from low on; PACKED: one piece after the other */
+    size_t bytes;           /* of the copy */
 };
-struct cg_stage {
+/* One call, from its start to its end; persistent ones many times. */
+struct cg_job {
     struct cg_side send, recv;
+    struct cg_call call;    /* native */
+    uint64_t *arrays;       /* of call; from the pool */
 };
-/* Copies send data and the receive span (its gaps and what is not received survive) of buffers in device memory; leaves
- * all others alone. 0: nothing staged, 1: staged, or an MPI error. */
-int cg_stage_begin(struct cg_stage *stage, const void *sbuf, size_t scount, struct ompi_datatype_t *sdt, void *rbuf,
-                   size_t rcount, struct ompi_datatype_t *rdt);
-/* Copies the receive span back if rc is success, frees the copies. rc or an MPI error. */
-int cg_stage_end(struct cg_stage *stage, int rc);
+/* Look at the arguments that count; the job is zeroed but for call. Success or an MPI error. close frees all of it. */
+int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a);
+void cg_job_close(struct cg_job *job);
+static inline const struct cg_piece *cg_piece_of(const struct cg_side *s, int i)
+{
+    return s->list ? &s->list[i] : &s->one;
+}
+/* Hold the types of all pieces, or let them go. */
+void cg_job_retain(struct cg_job *job);
+void cg_job_release(struct cg_job *job);
 
-/* request.c: what nonblocking calls return. */
+/* stage.c: image: copies of all that is in device memory. packed: of this side, whatever memory it is in. Both only
+ * allocate and set arg. fill copies in; drain, if rc is success, copies received data back, but no gaps. Success or an
+ * MPI error. */
+int cg_job_image(struct cg_job *job);
+int cg_side_packed(struct cg_side *s);
+int cg_job_fill(struct cg_job *job);
+int cg_job_drain(struct cg_job *job, int rc);
+
+/* pack.c: data of a piece in host memory, one byte after another. */
+int cg_piece_dense(const struct cg_piece *p); /* it has no gaps */
+size_t cg_piece_bytes(const struct cg_piece *p);
+size_t cg_piece_span(const struct cg_piece *p, char **first); /* first to last byte of data */
+/* Data at p's origin in host memory (at: another origin); success or an MPI error. */
+int cg_pack(const struct cg_piece *p, const char *at, char *packed);
+int cg_unpack(const struct cg_piece *p, char *at, const char *packed);
+
+/* native.c: bytes that all ranks know to be moved, 0: the call is over; irregular ones are never 0. */
+size_t cg_regular_bytes(const struct cg_role *role, const struct cg_args *a);
+/* The engine's collective, or CG_COLL_NONE if it has none for the row or for the type and op. */
+int cg_native_coll(const struct cg_args *a, struct cg_call *call);
+/* Fills in the rest of job->call, with packed copies where they are needed. Success or an MPI error. */
+int cg_native_job(struct cg_job *job, const struct cg_role *role, const struct cg_args *a);
+
+/* entries.c: the next component's functions, by row. */
+struct cg_next {
+    int (*call)(const cg_module_t *m, const struct cg_args *a);
+    int (*start)(const cg_module_t *m, const struct cg_args *a, ompi_request_t **request);
+    int (*init)(const cg_module_t *m, const struct cg_args *a, struct ompi_info_t *info, ompi_request_t **request);
+};
+extern const struct cg_next cg_next[CG_ROWS];
+
+/* calls.c, persistent.c: what the entry points do. */
+int cg_call_blocking(cg_module_t *m, const struct cg_args *a);
+int cg_call_nonblocking(cg_module_t *m, const struct cg_args *a, ompi_request_t **request);
+int cg_call_init(cg_module_t *m, const struct cg_args *a, struct ompi_info_t *info, ompi_request_t **request);
+int cg_call_local(cg_module_t *m, const struct cg_args *a); /* reduce_local */
+/* Between them. Nothing to do on any rank? */
+int cg_empty(const cg_module_t *m, const struct cg_role *role, const struct cg_args *a);
+/* Native? Fills in call's collective, type and op. Success or an MPI error. */
+int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, int *native);
+/* Nothing can be in device memory: the call goes down as it is, and is counted. */
+int cg_pass(void);
+/* Open the job, copy what is in device memory, count the call; down: arguments for the next component. */
+int cg_stage(struct cg_job *job, const struct cg_role *role, const struct cg_args *a, struct cg_args *down);
+void cg_follow_threads(void);
+
+/* request.c: what nonblocking and persistent calls return. */
 typedef struct cg_request {
     ompi_coll_base_nbc_request_t super; /* Open MPI writes behind ompi_request_t after our function returns */
     ompi_request_t *inner;              /* staged: the next component's */
-    struct cg_stage stage;
+    struct cg_job job;
+    /* persistent only: */
+    struct cg_group *group;             /* native */
+    struct cg_boot_at boot;
+    struct ompi_op_t *op;               /* held, unless intrinsic */
+    int held;                           /* so are the types */
 } cg_request_t;
 OBJ_CLASS_DECLARATION(cg_request_t);
 void cg_requests_init(void);
 void cg_requests_fini(void);
-/* An active request, which holds the communicator until it is freed. NULL without memory. */
-cg_request_t *cg_request_get(ompi_communicator_t *comm);
-/* Back to the list, for a request that the user never saw. */
+/* An active request, or an inactive persistent one, which holds the communicator until it is freed. The job is empty.
+ * NULL without memory. */
+cg_request_t *cg_request_get(ompi_communicator_t *comm, int persistent);
+/* Back to the list with all that it holds, for a request that the user never saw or is done with. */
 void cg_request_drop(cg_request_t *req);
+/* A persistent one begins again. */
+void cg_request_activate(cg_request_t *req);
+/* The job ended with this MPI error: what is received goes to the user, the request is complete. */
 void cg_request_complete(cg_request_t *req, int mpi_error);
-/* Watch inner: when it completes, copy back and complete. */
-void cg_request_watch(cg_request_t *req, ompi_request_t *inner);
+/* Watch inner, which runs: when it completes, the request does. */
+void cg_request_watch(cg_request_t *req);
 /* Open MPI's progress callback: the engine and the watched requests. The number that completed. */
 int cg_progress(void);
 

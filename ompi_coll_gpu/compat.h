@@ -16,11 +16,13 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/mca.h"
 #include "ompi/mca/pml/pml.h"
+#include "ompi/mca/topo/base/base.h"
 #include "ompi/op/op.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
 #include "opal/class/opal_free_list.h"
 #include "opal/class/opal_hash_table.h"
+#include "opal/datatype/opal_convertor.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
@@ -45,16 +47,26 @@
 #define CG_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #endif
 
-/* The coll interface, and the type of a count in it. */
+/* The coll interface; counts and arrays in it. wdisps: displacements of neighbor_alltoallw, in bytes. */
 #if OMPI_MAJOR_VERSION >= 6
 #define CG_COLL_VERSION MCA_COLL_BASE_VERSION_3_0_0
 typedef size_t cg_count_t;
-#elif OMPI_MAJOR_VERSION == 5
+typedef ompi_count_array_t cg_counts_t;
+typedef ompi_disp_array_t cg_disps_t, cg_wdisps_t;
+#define CG_COUNT_AT(counts, i) ((size_t) ompi_count_array_get(counts, i))
+#define CG_DISP_AT(disps, i) ((ptrdiff_t) ompi_disp_array_get(disps, i))
+#else
+#if OMPI_MAJOR_VERSION == 5
 #define CG_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
-typedef int cg_count_t;
 #else
 #define CG_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
+#endif
 typedef int cg_count_t;
+typedef const int *cg_counts_t;
+typedef const int *cg_disps_t;
+typedef const MPI_Aint *cg_wdisps_t;
+#define CG_COUNT_AT(counts, i) ((size_t) (counts)[i])
+#define CG_DISP_AT(disps, i) ((ptrdiff_t) (disps)[i])
 #endif
 
 /* Up to 5.0 the framework copies the module's functions into the communicator after enable, unless they are NULL. From

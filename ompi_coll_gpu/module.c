@@ -17,7 +17,7 @@ static void module_destruct(cg_module_t *m)
     if (m->group) cg_group_release(m->group);
 #define CG_ENTRY(name) \
     if (m->saved.coll_##name##_module) OBJ_RELEASE(m->saved.coll_##name##_module);
-    CG_ENTRY_TABLE(CG_ENTRY)
+    CG_ENTRY_TABLE
 #undef CG_ENTRY
 }
 
@@ -28,7 +28,7 @@ static int module_enable(mca_coll_base_module_t *module, struct ompi_communicato
 {
     cg_module_t *m = (cg_module_t *) module;
 
-    m->comm = comm;
+    m->comm = m->boot.comm = comm;
 #define CG_ENTRY(name)                                                            \
     if (comm->c_coll->coll_##name) {                                              \
         m->saved.coll_##name = comm->c_coll->coll_##name;                         \
@@ -38,7 +38,7 @@ static int module_enable(mca_coll_base_module_t *module, struct ompi_communicato
     } else {                                                                      \
         module->coll_##name = NULL;                                               \
     }
-    CG_ENTRY_TABLE(CG_ENTRY)
+    CG_ENTRY_TABLE
 #undef CG_ENTRY
     return OMPI_SUCCESS;
 }
@@ -53,7 +53,7 @@ static int module_disable(mca_coll_base_module_t *module, struct ompi_communicat
 #define CG_ENTRY(name)                                           \
     if (comm->c_coll && comm->c_coll->coll_##name##_module == module) \
         CG_COMM_INSTALL(comm, name, m->saved.coll_##name, m->saved.coll_##name##_module);
-    CG_ENTRY_TABLE(CG_ENTRY)
+    CG_ENTRY_TABLE
 #undef CG_ENTRY
     return OMPI_SUCCESS;
 }
@@ -70,7 +70,7 @@ mca_coll_base_module_t *cg_module_query(ompi_communicator_t *comm, int *priority
     m->super.coll_module_enable = module_enable;
     m->super.coll_module_disable = module_disable;
 #define CG_ENTRY(name) m->super.coll_##name = cg_##name;
-    CG_ENTRY_TABLE(CG_ENTRY)
+    CG_ENTRY_TABLE
 #undef CG_ENTRY
     *priority = cg_settings.priority;
     return &m->super;
@@ -89,47 +89,68 @@ static const char *look_up(ompi_communicator_t *comm, uint64_t *names, struct cg
     return NULL;
 }
 
-static int open_group(cg_module_t *m, const uint64_t *names, const struct cg_card *cards)
+/* Who the members are, and why they are or are not served natively. */
+struct members {
+    uint64_t *names;
+    struct cg_card *cards;
+    const char *why;
+    int wanted;
+};
+
+static int members_find(struct members *mem, ompi_communicator_t *comm)
+{
+    size_t n = (size_t) ompi_comm_size(comm);
+
+    *mem = (struct members){.why = cg_state.proc ? "between two groups" : "unusable in this process"};
+    if (!cg_state.proc || OMPI_COMM_IS_INTER(comm)) return CG_OK;
+    mem->names = malloc(n * sizeof(*mem->names));
+    mem->cards = malloc(n * sizeof(*mem->cards));
+    if (!mem->names || !mem->cards) return CG_ERR_NOMEM;
+    mem->why = look_up(comm, mem->names, mem->cards);
+    mem->wanted = !mem->why && cg_group_wanted(mem->cards, (uint32_t) n, &cg_settings.params, &mem->why);
+    return CG_OK;
+}
+
+static void members_free(struct members *mem)
+{
+    free(mem->names);
+    free(mem->cards);
+}
+
+static int open_group(const struct members *mem, struct cg_boot_at *at, struct cg_group **group)
 {
     struct cg_group_config config = {
-        .rank = (uint32_t) ompi_comm_rank(m->comm),
-        .size = (uint32_t) ompi_comm_size(m->comm),
-        .names = names,
-        .cards = cards,
-        .label = m->comm->c_name,
+        .rank = (uint32_t) ompi_comm_rank(at->comm),
+        .size = (uint32_t) ompi_comm_size(at->comm),
+        .names = mem->names,
+        .cards = mem->cards,
+        .label = at->comm->c_name,
         .boot = &cg_boot_pml,
-        .boot_ctx = m,
+        .boot_ctx = at,
     };
 
-    m->tag = ompi_coll_base_nbc_reserve_tags(m->comm, 1);
-    return cg_group_open(cg_state.proc, &config, &m->group);
+    at->tag = ompi_coll_base_nbc_reserve_tags(at->comm, 1);
+    return cg_group_open(cg_state.proc, &config, group);
+}
+
+static int refused(const cg_module_t *m, int rc)
+{
+    cg_log(0, "%s: cannot take part: %s", m->comm->c_name, cg_status_text(rc));
+    return cg_mpi_error(rc);
 }
 
 /* From the cards, equal on all ranks: for the next component or wanted. An error leaves the module as it was. */
 static int decide(cg_module_t *m)
 {
-    size_t n = (size_t) ompi_comm_size(m->comm);
-    const char *why = cg_state.proc ? "between two groups" : "unusable in this process";
-    uint64_t *names = NULL;
-    struct cg_card *cards = NULL;
-    int rc = CG_OK, wanted = 0;
+    struct members mem;
+    int rc = members_find(&mem, m->comm);
 
-    if (cg_state.proc && !OMPI_COMM_IS_INTER(m->comm)) {
-        names = malloc(n * sizeof(*names));
-        cards = malloc(n * sizeof(*cards));
-        if (!names || !cards) rc = CG_ERR_NOMEM;
-        if (rc == CG_OK) why = look_up(m->comm, names, cards);
-        wanted = rc == CG_OK && !why && cg_group_wanted(cards, (uint32_t) n, &cg_settings.params, &why);
-        if (wanted) rc = open_group(m, names, cards);
-    }
-    free(names);
-    free(cards);
-    if (rc != CG_OK) {
-        cg_log(0, "%s: cannot take part: %s", m->comm->c_name, cg_status_text(rc));
-        return cg_mpi_error(rc);
-    }
-    m->state = wanted ? CG_MODULE_WANTED : CG_MODULE_DOWN;
-    CG_LOG(2, "%s, %zu ranks: %s: %s", m->comm->c_name, n, wanted ? "native" : "next component", why ? why : "");
+    if (rc == CG_OK && mem.wanted) rc = open_group(&mem, &m->boot, &m->group);
+    members_free(&mem);
+    if (rc != CG_OK) return refused(m, rc);
+    m->state = mem.wanted ? CG_MODULE_WANTED : CG_MODULE_DOWN;
+    CG_LOG(2, "%s, %d ranks: %s: %s", m->comm->c_name, ompi_comm_size(m->comm),
+           mem.wanted ? "native" : "next component", mem.why ? mem.why : "");
     return MPI_SUCCESS;
 }
 
@@ -143,22 +164,43 @@ void cg_turn(unsigned *turn)
 }
 
 /* Wait for the outcome of set-up, which all ranks share. */
-static void settle(cg_module_t *m)
+static int settle(struct cg_group *group)
 {
     unsigned turn = 0;
-    int rc = cg_group_start(m->group);
+    int rc = cg_group_start(group);
 
-    while (rc >= 0 && (rc = cg_group_status(m->group)) == CG_AGAIN) cg_turn(&turn);
-    m->state = rc == CG_OK ? CG_MODULE_READY : CG_MODULE_DOWN;
-    if (rc != CG_OK)
-        CG_LOG(1, "%s: next component from now on: set-up failed: %s", m->comm->c_name, cg_status_text(rc));
+    while (rc >= 0 && (rc = cg_group_status(group)) == CG_AGAIN) cg_turn(&turn);
+    return rc;
 }
 
-int cg_module_native(cg_module_t *m, int wait, int *native)
+int cg_module_native(cg_module_t *m, int coll, int wait, int *native)
 {
     int rc = m->state == CG_MODULE_NEW ? decide(m) : MPI_SUCCESS;
 
-    if (m->state == CG_MODULE_WANTED && wait) settle(m);
-    *native = m->state >= CG_MODULE_WANTED;
-    return rc;
+    *native = m->state >= CG_MODULE_WANTED && cg_group_serves(m->group, coll);
+    if (!*native || !wait || m->state != CG_MODULE_WANTED) return rc;
+    rc = settle(m->group);
+    m->state = rc == CG_OK ? CG_MODULE_READY : CG_MODULE_DOWN;
+    if (rc != CG_OK)
+        CG_LOG(1, "%s: next component from now on: set-up failed: %s", m->comm->c_name, cg_status_text(rc));
+    *native = rc == CG_OK;
+    return MPI_SUCCESS;
+}
+
+int cg_module_group(cg_module_t *m, struct cg_boot_at *at, struct cg_group **group)
+{
+    struct members mem;
+    int rc = members_find(&mem, m->comm);
+
+    at->comm = m->comm;
+    if (rc == CG_OK) rc = open_group(&mem, at, group);
+    members_free(&mem);
+    if (rc != CG_OK) return refused(m, rc);
+    rc = settle(*group);
+    if (rc == CG_OK) return MPI_SUCCESS;
+    CG_LOG(1, "%s: a persistent request for the next component: set-up failed: %s", m->comm->c_name,
+           cg_status_text(rc));
+    cg_group_release(*group);
+    *group = NULL;
+    return MPI_SUCCESS;
 }

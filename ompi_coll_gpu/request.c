@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests of nonblocking calls: native ones complete from the engine, staged ones when the next component's does. */
+ * Requests of nonblocking and persistent calls: native ones complete from the engine, staged ones when the next
+ * component's does. */
 #include "ompi_coll_gpu/coll_gpu.h"
+
+#include <string.h>
 
 static int request_free(ompi_request_t **request)
 {
-    cg_request_t *req = (cg_request_t *) *request;
-
     if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
-    cg_request_drop(req);
+    cg_request_drop((cg_request_t *) *request);
     *request = MPI_REQUEST_NULL;
     return OMPI_SUCCESS;
 }
@@ -23,20 +24,24 @@ static void request_construct(cg_request_t *req) { req->super.super.req_cancel =
 
 OBJ_CLASS_INSTANCE(cg_request_t, ompi_coll_base_nbc_request_t, request_construct, NULL);
 
-cg_request_t *cg_request_get(ompi_communicator_t *comm)
+cg_request_t *cg_request_get(ompi_communicator_t *comm, int persistent)
 {
     cg_request_t *req = (cg_request_t *) opal_free_list_get(&cg_state.requests);
     ompi_request_t *r = (ompi_request_t *) req;
 
     if (!req) return NULL;
-    OMPI_REQUEST_INIT(r, false);
+    OMPI_REQUEST_INIT(r, persistent);
     r->req_type = OMPI_REQUEST_COLL;
     r->req_mpi_object.comm = comm;
     r->req_free = request_free; /* Open MPI may have replaced it in the request's last life */
-    r->req_state = OMPI_REQUEST_ACTIVE;
     r->req_status.MPI_ERROR = MPI_SUCCESS;
     r->req_status._cancelled = 0;
+    if (!persistent) r->req_state = OMPI_REQUEST_ACTIVE;
     req->inner = NULL;
+    req->group = NULL;
+    req->op = NULL;
+    req->held = 0;
+    memset(&req->job, 0, sizeof(req->job));
     OBJ_RETAIN(comm);
     return req;
 }
@@ -45,21 +50,41 @@ void cg_request_drop(cg_request_t *req)
 {
     ompi_communicator_t *comm = req->super.super.req_mpi_object.comm;
 
+    if (req->inner) ompi_request_free(&req->inner);
+    if (req->group) cg_group_release(req->group);
+    if (req->held) cg_job_release(&req->job);
+    if (req->op) OBJ_RELEASE(req->op);
+    cg_job_close(&req->job);
     OMPI_REQUEST_FINI(&req->super.super);
     opal_free_list_return(&cg_state.requests, (opal_free_list_item_t *) req);
     OBJ_RELEASE(comm);
 }
 
-void cg_request_complete(cg_request_t *req, int mpi_error)
+void cg_request_activate(cg_request_t *req)
 {
-    req->super.super.req_status.MPI_ERROR = mpi_error;
-    if (mpi_error != MPI_SUCCESS) req->super.super.req_type = CG_FAILED_REQUEST;
-    ompi_request_complete(&req->super.super, true);
+    ompi_request_t *r = &req->super.super;
+
+    r->req_type = OMPI_REQUEST_COLL;
+    r->req_status.MPI_ERROR = MPI_SUCCESS;
+    r->req_status._cancelled = 0;
+    r->req_state = OMPI_REQUEST_ACTIVE;
+    r->req_complete = REQUEST_PENDING;
 }
 
-void cg_request_watch(cg_request_t *req, ompi_request_t *inner)
+/* Nonblocking calls give their copies back here: types may be gone when the request is freed. */
+void cg_request_complete(cg_request_t *req, int mpi_error)
 {
-    req->inner = inner;
+    ompi_request_t *r = &req->super.super;
+
+    mpi_error = cg_job_drain(&req->job, mpi_error);
+    if (!r->req_persistent) cg_job_close(&req->job);
+    r->req_status.MPI_ERROR = mpi_error;
+    if (mpi_error != MPI_SUCCESS) r->req_type = CG_FAILED_REQUEST;
+    ompi_request_complete(r, true);
+}
+
+void cg_request_watch(cg_request_t *req)
+{
     OPAL_THREAD_LOCK(&cg_state.staged_lock);
     opal_list_append(&cg_state.staged, (opal_list_item_t *) req);
     OPAL_THREAD_UNLOCK(&cg_state.staged_lock);
@@ -69,8 +94,9 @@ static void finish(cg_request_t *req)
 {
     int rc = req->inner->req_status.MPI_ERROR;
 
-    ompi_request_free(&req->inner);
-    cg_request_complete(req, cg_stage_end(&req->stage, rc));
+    if (req->super.super.req_persistent) req->inner->req_state = OMPI_REQUEST_INACTIVE;
+    else ompi_request_free(&req->inner);
+    cg_request_complete(req, rc);
 }
 
 /* Takes the first complete one off the list, or NULL. */

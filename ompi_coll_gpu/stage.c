@@ -1,73 +1,176 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Staging: what lies in device memory is copied to host memory for the next component, and back. A rank stages whatever
- * of its own needs it; the others need not know, since the next component is called either way. */
+ * Host copies that stand for a user's buffer.
+ *   image   what lies in device memory, byte for byte, for the next component
+ *   packed  the data alone, for the engine, where a type on this rank has gaps
+ * A rank copies whatever of its own needs it; the others need not know. Received data go back piece by piece: bytes
+ * between them may belong to another call that is under way. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
 #include "kernels/cuda/gpu.h"
 
 #include <string.h>
 
-/* Managed memory is staged as well: the next component may hand it to a network card. */
-static int needs_copy(const void *p, int *device)
+static int failed(const char *what, int device, const void *user, size_t bytes)
 {
-    struct cg_mem mem;
-
-    cg_gpu_classify(p, &mem);
-    *device = mem.device;
-    return mem.kind == CG_MEM_DEVICE || mem.kind == CG_MEM_MANAGED;
-}
-
-static int failed(const char *what, const struct cg_side *side)
-{
-    cg_log(0, "staging %zu bytes at %p of GPU %d: %s; the collective fails on this rank", side->bytes, side->user,
-           side->device, what);
+    cg_log(0, "staging %zu bytes at %p of GPU %d: %s; the collective fails on this rank", bytes, user, device, what);
     return MPI_ERR_NO_MEM;
 }
 
-static void side_end(struct cg_side *side)
+/* Managed memory is copied as well: the next component may hand it to a network card. */
+static void classify(struct cg_side *s)
 {
-    if (side->copy) cg_pool_put(side->copy);
-    side->copy = NULL;
-}
+    struct cg_mem mem;
+    char *first;
 
-/* The span runs from the true lower bound of the first element to the true upper bound of the last. */
-static int side_begin(struct cg_side *side, const void *buf, size_t count, struct ompi_datatype_t *dt)
-{
-    ptrdiff_t gap = 0;
-
-    memset(side, 0, sizeof(*side));
-    side->arg = (void *) buf;
-    if (buf == MPI_IN_PLACE || count == 0) return MPI_SUCCESS;
-    side->bytes = (size_t) opal_datatype_span(&dt->super, (int64_t) count, &gap);
-    side->user = (char *) buf + gap;
-    if (side->bytes == 0 || !needs_copy(side->user, &side->device)) return MPI_SUCCESS;
-    side->copy = cg_pool_get(side->bytes);
-    if (!side->copy) return failed("out of host memory", side);
-    side->arg = (char *) side->copy - gap;
-    if (cg_gpu_memcpy(side->device, side->copy, side->user, side->bytes) == CG_OK) return MPI_SUCCESS;
-    side_end(side);
-    return failed("the copy to the host failed", side);
-}
-
-int cg_stage_begin(struct cg_stage *stage, const void *sbuf, size_t scount, struct ompi_datatype_t *sdt, void *rbuf,
-                   size_t rcount, struct ompi_datatype_t *rdt)
-{
-    int rc = side_begin(&stage->send, sbuf, scount, sdt);
-
-    if (rc != MPI_SUCCESS) return rc;
-    rc = side_begin(&stage->recv, rbuf, rcount, rdt);
-    if (rc != MPI_SUCCESS) side_end(&stage->send);
-    return rc;
-}
-
-int cg_stage_end(struct cg_stage *stage, int rc)
-{
-    struct cg_side *recv = &stage->recv;
-
-    if (rc == MPI_SUCCESS && recv->copy && cg_gpu_memcpy(recv->device, recv->user, recv->copy, recv->bytes) != CG_OK) {
-        rc = failed("the copy to the GPU failed", recv);
+    for (int i = 0; i < s->n && s->device < 0; i++) {
+        if (cg_piece_span(cg_piece_of(s, i), &first) == 0) continue;
+        cg_gpu_classify(first, &mem);
+        if (mem.kind == CG_MEM_DEVICE || mem.kind == CG_MEM_MANAGED) s->device = mem.device;
     }
-    side_end(&stage->send);
-    side_end(&stage->recv);
+}
+
+static int allocate(struct cg_side *s, int kind)
+{
+    s->kind = kind;
+    s->copy = cg_pool_get(s->bytes);
+    return s->copy ? MPI_SUCCESS : failed("out of host memory", s->device, s->arg, s->bytes);
+}
+
+static int image(struct cg_side *s)
+{
+    char *low = NULL, *high = NULL, *first;
+    int rc;
+
+    if (s->n == 0) return MPI_SUCCESS;
+    classify(s);
+    if (s->device < 0) return MPI_SUCCESS;
+    for (int i = 0; i < s->n; i++) {
+        size_t bytes = cg_piece_span(cg_piece_of(s, i), &first);
+        if (bytes == 0) continue;
+        if (!low || first < low) low = first;
+        if (first + bytes > high) high = first + bytes;
+    }
+    s->low = low;
+    s->bytes = (size_t) (high - low);
+    s->fills = 1;
+    rc = allocate(s, CG_COPY_IMAGE);
+    if (rc == MPI_SUCCESS) s->arg = s->copy + ((char *) s->arg - low);
     return rc;
+}
+
+int cg_job_image(struct cg_job *job)
+{
+    int rc = image(&job->send);
+
+    return rc == MPI_SUCCESS ? image(&job->recv) : rc;
+}
+
+int cg_side_packed(struct cg_side *s)
+{
+    int rc;
+
+    if (cg_state.gpu) classify(s);
+    for (int i = 0; i < s->n; i++) s->bytes += cg_piece_bytes(cg_piece_of(s, i));
+    rc = allocate(s, CG_COPY_PACKED);
+    if (rc == MPI_SUCCESS) s->arg = s->copy;
+    return rc;
+}
+
+static int to_host(const struct cg_side *s, char *host, const char *user, size_t bytes)
+{
+    if (bytes == 0 || cg_gpu_memcpy(s->device, host, user, bytes) == CG_OK) return MPI_SUCCESS;
+    return failed("the copy to the host failed", s->device, user, bytes);
+}
+
+static int to_user(const struct cg_side *s, char *user, const char *host, size_t bytes)
+{
+    if (bytes == 0 || cg_gpu_memcpy(s->device, user, host, bytes) == CG_OK) return MPI_SUCCESS;
+    return failed("the copy to the GPU failed", s->device, user, bytes);
+}
+
+/* Between the packed form and memory of the side's kind; in device memory through a copy of the piece's span. */
+static int convert(const struct cg_side *s, const struct cg_piece *p, char *packed, int back)
+{
+    char *first, *span, *at = p->at;
+    size_t bytes = cg_piece_span(p, &first);
+    int rc;
+
+    if (bytes == 0) return MPI_SUCCESS;
+    if (s->device < 0) return back ? cg_unpack(p, at, packed) : cg_pack(p, at, packed);
+    span = cg_pool_get(bytes);
+    if (!span) return failed("out of host memory", s->device, first, bytes);
+    at = span + (p->at - first);
+    rc = to_host(s, span, first, bytes);
+    if (rc == MPI_SUCCESS) rc = back ? cg_unpack(p, at, packed) : cg_pack(p, at, packed);
+    if (rc == MPI_SUCCESS && back) rc = to_user(s, first, span, bytes);
+    cg_pool_put(span);
+    return rc;
+}
+
+static int copy_packed(const struct cg_side *s, int back)
+{
+    char *packed = s->copy;
+    int rc = MPI_SUCCESS;
+
+    for (int i = 0; i < s->n && rc == MPI_SUCCESS; i++) {
+        rc = convert(s, cg_piece_of(s, i), packed, back);
+        packed += cg_piece_bytes(cg_piece_of(s, i));
+    }
+    return rc;
+}
+
+/* A piece with gaps, from the image to the user. */
+static int put_back(const struct cg_side *s, const struct cg_piece *p)
+{
+    char *packed = cg_pool_get(cg_piece_bytes(p));
+    int rc;
+
+    if (!packed) return failed("out of host memory", s->device, p->at, cg_piece_bytes(p));
+    rc = cg_pack(p, s->copy + (p->at - s->low), packed);
+    if (rc == MPI_SUCCESS) rc = convert(s, p, packed, 1);
+    cg_pool_put(packed);
+    return rc;
+}
+
+/* Pieces that follow each other in memory are one copy. */
+static int copy_image(const struct cg_side *s, int back)
+{
+    char *begin = NULL, *end = NULL, *first;
+    int rc = MPI_SUCCESS;
+
+    for (int i = 0; i <= s->n && rc == MPI_SUCCESS; i++) {
+        const struct cg_piece *p = i < s->n ? cg_piece_of(s, i) : NULL;
+        size_t bytes = p ? cg_piece_span(p, &first) : 0;
+        if (p && bytes == 0) continue;
+        if (p && back && !cg_piece_dense(p)) {
+            rc = put_back(s, p);
+        } else if (p && first == end) {
+            end += bytes;
+        } else {
+            size_t n = (size_t) (end - begin);
+            char *host = s->copy + (begin - s->low);
+            if (n) rc = back ? to_user(s, begin, host, n) : to_host(s, host, begin, n);
+            begin = first;
+            end = first + bytes;
+        }
+    }
+    return rc;
+}
+
+static int copy(const struct cg_side *s, int back)
+{
+    if (s->kind == CG_COPY_NONE) return MPI_SUCCESS;
+    return s->kind == CG_COPY_IMAGE ? copy_image(s, back) : copy_packed(s, back);
+}
+
+int cg_job_fill(struct cg_job *job)
+{
+    int rc = job->send.fills ? copy(&job->send, 0) : MPI_SUCCESS;
+
+    return rc == MPI_SUCCESS && job->recv.fills ? copy(&job->recv, 0) : rc;
+}
+
+int cg_job_drain(struct cg_job *job, int rc)
+{
+    return rc == MPI_SUCCESS && job->recv.drains ? copy(&job->recv, 1) : rc;
 }

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A call in the engine's terms. What all ranks decide by follows from arguments that are equal on all of them: type and
+ * op of a reduction, the bytes of a regular call. Everything else is this rank's own affair: collectives that do not
+ * reduce move bytes, and a type with gaps is packed here without the peers' notice. */
+#include "ompi_coll_gpu/coll_gpu.h"
+
+#include <string.h>
+
+struct row {
+    enum cg_flow flow;
+    enum cg_layout sent, received;
+    int coll;
+};
+#define ROW(name, sig, flow, sent, received, coll) \
+    [CG_ROW_##name] = {CG_##flow, CG_##sent, CG_##received, CG_COLL_##coll},
+static const struct row rows[CG_ROWS] = {CG_COLLECTIVES(ROW)};
+#undef ROW
+
+/* Open MPI chooses the number of a new communicator by nonblocking allreduces of one int over the parent, from within
+ * progress and for MPI_Comm_idup at any time (ompi/communicator/comm_cid.c). Calls of that form go to the next
+ * component: so they take no operation number among the user's calls, need no set-up, and do not fail with it. */
+static int like_comm_creation(const struct cg_args *a, const struct cg_call *call)
+{
+    return a->row == CG_ROW_allreduce && !call->blocking && a->rcount == 1 && call->type == CG_TYPE_I32 &&
+           (call->redop == CG_REDOP_MAX || call->redop == CG_REDOP_MIN);
+}
+
+int cg_native_coll(const struct cg_args *a, struct cg_call *call)
+{
+    if (!a->op) {
+        call->type = CG_TYPE_U8;
+    } else if (!cg_typemap(a->rtype, a->op, &call->type, &call->redop) || like_comm_creation(a, call)) {
+        return CG_COLL_NONE;
+    }
+    return rows[a->row].coll;
+}
+
+static size_t sum(cg_counts_t counts, int n)
+{
+    size_t total = 0;
+
+    for (int i = 0; i < n; i++) total += CG_COUNT_AT(counts, i);
+    return total;
+}
+
+/* Elements of the block, or of the whole buffer, by arguments that are significant here. */
+static size_t regular(const struct cg_role *role, const struct cg_args *a, const struct ompi_datatype_t **type)
+{
+    const struct row *row = &rows[a->row];
+    int by_send = row->flow == CG_TO_ROOT ? role->sends && !a->op : row->flow == CG_FROM_ROOT && role->in_place;
+
+    *type = by_send ? a->stype : a->rtype;
+    if (row->sent == CG_SUM) return sum(a->rcounts, role->size);
+    if (row->flow == CG_ALL && row->received == CG_PARTS) return sum(a->rcounts, role->nrecv);
+    return (size_t) (by_send ? a->scount : a->rcount);
+}
+
+static int irregular(const struct row *row)
+{
+    return row->flow == CG_NEIGHBORS || row->sent >= CG_PARTS || (row->received >= CG_PARTS && row->flow != CG_ALL);
+}
+
+size_t cg_regular_bytes(const struct cg_role *role, const struct cg_args *a)
+{
+    const struct ompi_datatype_t *type;
+    size_t count;
+
+    if (irregular(&rows[a->row])) return 1;
+    count = regular(role, a, &type);
+    return count ? count * type->super.size : 0;
+}
+
+/* ---- buffers ---- */
+
+static char nowhere[2]; /* a buffer of nothing that is neither NULL nor in place */
+
+static int dense(const struct cg_side *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (!cg_piece_dense(cg_piece_of(s, i))) return 0;
+    }
+    return 1;
+}
+
+static char *lowest(const struct cg_side *s)
+{
+    char *low = NULL, *first;
+
+    if (s->kind == CG_COPY_PACKED) return s->copy;
+    for (int i = 0; i < s->n; i++) {
+        if (cg_piece_span(cg_piece_of(s, i), &first) && (!low || first < low)) low = first;
+    }
+    return low;
+}
+
+/* The engine's buffer, and bytes and offset of each peer's part in it. */
+static char *describe(const struct cg_side *s, uint64_t *len, uint64_t *disp, char *none)
+{
+    char *low = lowest(s), *first;
+    uint64_t at = 0;
+
+    for (int i = 0; s->list && i < s->n; i++) {
+        len[i] = cg_piece_bytes(&s->list[i]);
+        cg_piece_span(&s->list[i], &first);
+        disp[i] = len[i] == 0 ? 0 : s->kind == CG_COPY_PACKED ? at : (uint64_t) (first - low);
+        at += len[i];
+    }
+    return low ? low : none;
+}
+
+static int pack_gaps(struct cg_side *s)
+{
+    return s->n == 0 || dense(s) ? MPI_SUCCESS : cg_side_packed(s);
+}
+
+/* This rank's own block of the buffer that has all blocks. */
+static uint64_t own_offset(const struct cg_call *call, const struct cg_role *role, const uint64_t *disp)
+{
+    return disp ? disp[role->rank] : call->count * (uint64_t) role->rank;
+}
+
+/* In place: what alltoall sends is where it receives, the others' own block is within the buffer of all blocks. */
+static void in_place(struct cg_call *call, const struct cg_role *role, const struct row *row)
+{
+    if (row->flow == CG_FROM_ROOT) {
+        call->dst = (char *) call->src + own_offset(call, role, call->src_disp);
+    } else if (row->sent == CG_ONE) {
+        call->src = (char *) call->dst + own_offset(call, role, call->dst_disp);
+    } else {
+        call->src = call->dst;
+        call->src_len = call->dst_len;
+        call->src_disp = call->dst_disp;
+    }
+}
+
+/* Of gatherv and scatterv, only this rank's own part has a known size. */
+static void own_count(struct cg_call *call, const struct cg_role *role, const struct cg_job *job, const struct row *row)
+{
+    const struct cg_side *one = row->flow == CG_TO_ROOT ? &job->send : &job->recv;
+
+    if (row->flow == CG_ALL) return;
+    if (role->in_place) call->count = (call->src_len ? call->src_len : call->dst_len)[role->rank];
+    else call->count = cg_piece_bytes(&one->one);
+}
+
+static int moving(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+{
+    const struct row *row = &rows[a->row];
+    struct cg_call *call = &job->call;
+    size_t n = (size_t) role->size;
+    int rc = pack_gaps(&job->send);
+
+    if (rc == MPI_SUCCESS) rc = pack_gaps(&job->recv);
+    if (rc != MPI_SUCCESS) return rc;
+    if (job->send.list || job->recv.list) {
+        job->arrays = cg_pool_get(4 * n * sizeof(*job->arrays));
+        if (!job->arrays) return MPI_ERR_NO_MEM;
+    }
+    if (role->sends) call->src = describe(&job->send, job->arrays, job->arrays + n, &nowhere[0]);
+    if (role->recvs) call->dst = describe(&job->recv, job->arrays + 2 * n, job->arrays + 3 * n, &nowhere[1]);
+    if (job->send.list) call->src_len = job->arrays, call->src_disp = job->arrays + n;
+    if (job->recv.list) call->dst_len = job->arrays + 2 * n, call->dst_disp = job->arrays + 3 * n;
+    call->count = irregular(row) ? 0 : cg_regular_bytes(role, a);
+    if (irregular(row)) own_count(call, role, job, row);
+    if (role->in_place) in_place(call, role, row);
+    return MPI_SUCCESS;
+}
+
+/* Types that the engine reduces are predefined and have no gaps: the buffers are what they look like. */
+static int reducing(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+{
+    struct cg_call *call = &job->call;
+    const struct ompi_datatype_t *type;
+    uint64_t *len;
+
+    call->count = regular(role, a, &type);
+    call->dst = role->recvs ? a->rbuf : NULL;
+    call->src = role->in_place ? call->dst : a->sbuf;
+    if (rows[a->row].sent != CG_SUM) return MPI_SUCCESS;
+    job->arrays = len = cg_pool_get((size_t) role->size * sizeof(*len));
+    if (!len) return MPI_ERR_NO_MEM;
+    for (int i = 0; i < role->size; i++) len[i] = CG_COUNT_AT(a->rcounts, i);
+    call->src_len = len;
+    return MPI_SUCCESS;
+}
+
+int cg_native_job(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+{
+    struct cg_call *call = &job->call;
+    int rc;
+
+    if (a->op) {
+        rc = reducing(job, role, a);
+    } else {
+        rc = cg_job_open(job, role, a);
+        if (rc == MPI_SUCCESS) rc = moving(job, role, a);
+    }
+    if (rows[a->row].flow == CG_TO_ROOT || rows[a->row].flow == CG_FROM_ROOT || rows[a->row].flow == CG_BCAST)
+        call->root = (uint32_t) a->root;
+    if (rows[a->row].flow == CG_BCAST) call->src = call->dst = role->sends ? (void *) call->src : call->dst;
+    if (rc != MPI_SUCCESS) cg_job_close(job);
+    return rc;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which of a call's arguments count on this rank, and where in its buffers data lie. Nothing else is read. */
+#include "ompi_coll_gpu/coll_gpu.h"
+
+#include <string.h>
+
+struct row {
+    enum cg_flow flow;
+    enum cg_layout sent, received;
+};
+#define ROW(name, sig, flow, sent, received, coll) [CG_ROW_##name] = {CG_##flow, CG_##sent, CG_##received},
+static const struct row rows[CG_ROWS] = {CG_COLLECTIVES(ROW)};
+#undef ROW
+
+static int peers_of(ompi_communicator_t *comm, enum cg_flow flow, struct cg_role *role)
+{
+    if (flow == CG_NEIGHBORS) return mca_topo_base_neighbor_count(comm, &role->nrecv, &role->nsend);
+    role->nsend = role->nrecv = OMPI_COMM_IS_INTER(comm) ? ompi_comm_remote_size(comm) : ompi_comm_size(comm);
+    return OMPI_SUCCESS;
+}
+
+/* Between groups, root is MPI_ROOT at the root, MPI_PROC_NULL beside it, its rank in the other group. */
+static void who_takes_part(struct cg_role *role, enum cg_flow flow, int root, int inter)
+{
+    int at_root = inter ? root == MPI_ROOT : root == role->rank, others = inter ? root >= 0 : 1;
+
+    switch (flow) {
+    case CG_ALL:
+    case CG_NEIGHBORS: role->sends = role->recvs = 1; break;
+    case CG_TO_ROOT: role->sends = others, role->recvs = at_root; break;
+    case CG_FROM_ROOT: role->sends = at_root, role->recvs = others; break;
+    case CG_BCAST: role->sends = at_root, role->recvs = others && !at_root; break;
+    }
+}
+
+void cg_role_of(struct cg_role *role, ompi_communicator_t *comm, const struct cg_args *a)
+{
+    const struct row *row = &rows[a->row];
+    int sent_in_place, received_in_place;
+
+    role->rank = ompi_comm_rank(comm);
+    role->size = ompi_comm_size(comm);
+    if (peers_of(comm, row->flow, role) != OMPI_SUCCESS) role->nsend = role->nrecv = 0;
+    who_takes_part(role, row->flow, a->root, OMPI_COMM_IS_INTER(comm));
+    sent_in_place = role->sends && row->flow != CG_BCAST && a->sbuf == MPI_IN_PLACE;
+    received_in_place = role->recvs && a->rbuf == MPI_IN_PLACE;
+    role->in_place = sent_in_place || received_in_place;
+    if (sent_in_place) role->sends = 0;
+    if (received_in_place) role->recvs = 0;
+    /* exscan says nothing to rank 0, which may have no buffer for it */
+    if (a->row == CG_ROW_exscan && role->rank == 0 && !role->in_place) role->recvs = 0;
+}
+
+/* One direction, whatever the collective calls it. */
+struct half {
+    enum cg_layout layout;
+    char *buf;
+    int n, wide; /* wide: displacements are wdisps */
+    size_t count;
+    struct ompi_datatype_t *type;
+    cg_counts_t counts;
+    cg_disps_t disps;
+    cg_wdisps_t wdisps;
+    struct ompi_datatype_t *const *types;
+};
+
+/* Reductions and bcast have one count and type. */
+static struct half half_sent(const struct cg_role *role, const struct cg_args *a)
+{
+    const struct row *row = &rows[a->row];
+    int one_type = a->op || row->flow == CG_BCAST;
+
+    return (struct half){
+        .layout = row->sent,
+        .buf = row->flow == CG_BCAST ? a->rbuf : (char *) a->sbuf,
+        .n = a->op ? role->size : role->nsend,
+        .wide = row->flow == CG_NEIGHBORS,
+        .count = (size_t) (one_type ? a->rcount : a->scount),
+        .type = one_type ? a->rtype : a->stype,
+        .counts = one_type ? a->rcounts : a->scounts,
+        .disps = a->sdisps,
+        .wdisps = a->swdisps,
+        .types = a->stypes,
+    };
+}
+
+static struct half half_received(const struct cg_role *role, const struct cg_args *a)
+{
+    const struct row *row = &rows[a->row];
+
+    return (struct half){
+        .layout = a->op && role->in_place ? row->sent : row->received,
+        .buf = a->rbuf,
+        .n = a->op ? role->size : role->nrecv,
+        .wide = row->flow == CG_NEIGHBORS,
+        .count = (size_t) a->rcount,
+        .type = a->rtype,
+        .counts = a->rcounts,
+        .disps = a->rdisps,
+        .wdisps = a->rwdisps,
+        .types = a->rtypes,
+    };
+}
+
+/* Elements that are one piece. */
+static size_t together(const struct half *h, int rank)
+{
+    size_t count = 0;
+
+    switch (h->layout) {
+    case CG_ONE: return h->count;
+    case CG_EACH: return h->count * (size_t) h->n;
+    case CG_OWN: return CG_COUNT_AT(h->counts, rank);
+    default:
+        for (int i = 0; i < h->n; i++) count += CG_COUNT_AT(h->counts, i);
+        return count;
+    }
+}
+
+static struct cg_piece piece(char *at, size_t count, struct ompi_datatype_t *type)
+{
+    if (count == 0 || type->super.size == 0) return (struct cg_piece){at, 0, NULL};
+    return (struct cg_piece){at, count, type};
+}
+
+static struct cg_piece part(const struct half *h, int i)
+{
+    size_t count = CG_COUNT_AT(h->counts, i);
+
+    if (count == 0) return piece(h->buf, 0, NULL);
+    if (h->layout == CG_PARTS)
+        return piece(h->buf + CG_DISP_AT(h->disps, i) * (h->type->super.ub - h->type->super.lb), count, h->type);
+    if (h->wide) return piece(h->buf + CG_DISP_AT(h->wdisps, i), count, h->types[i]);
+    return piece(h->buf + CG_DISP_AT(h->disps, i), count, h->types[i]);
+}
+
+static int open_side(struct cg_side *s, const struct half *h, int rank)
+{
+    s->arg = h->buf;
+    s->device = -1;
+    if (h->layout < CG_PARTS) {
+        s->n = 1;
+        s->one = piece(h->buf, together(h, rank), h->type);
+        return MPI_SUCCESS;
+    }
+    if (h->n == 0) return MPI_SUCCESS;
+    s->list = cg_pool_get((size_t) h->n * sizeof(*s->list));
+    if (!s->list) return MPI_ERR_NO_MEM;
+    s->n = h->n;
+    for (int i = 0; i < h->n; i++) s->list[i] = part(h, i);
+    return MPI_SUCCESS;
+}
+
+int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+{
+    struct half sent, received;
+    int rc = MPI_SUCCESS;
+
+    if (role->sends) {
+        sent = half_sent(role, a);
+        rc = open_side(&job->send, &sent, role->rank);
+        job->send.fills = 1;
+    }
+    if (rc == MPI_SUCCESS && role->recvs) {
+        received = half_received(role, a);
+        rc = open_side(&job->recv, &received, role->rank);
+        job->recv.fills = role->in_place;
+        job->recv.drains = 1;
+    }
+    if (rc != MPI_SUCCESS) cg_job_close(job);
+    return rc;
+}
+
+static void close_side(struct cg_side *s)
+{
+    if (s->list) cg_pool_put(s->list);
+    if (s->copy) cg_pool_put(s->copy);
+}
+
+void cg_job_close(struct cg_job *job)
+{
+    close_side(&job->send);
+    close_side(&job->recv);
+    if (job->arrays) cg_pool_put(job->arrays);
+    memset(job, 0, sizeof(*job));
+}
+
+static void hold(struct cg_side *s, int on)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct ompi_datatype_t *type = cg_piece_of(s, i)->type;
+        if (!type || ompi_datatype_is_predefined(type)) continue;
+        if (on) {
+            OBJ_RETAIN(type);
+        } else {
+            OBJ_RELEASE(type);
+        }
+    }
+}
+
+void cg_job_retain(struct cg_job *job)
+{
+    hold(&job->send, 1);
+    hold(&job->recv, 1);
+}
+
+void cg_job_release(struct cg_job *job)
+{
+    hold(&job->send, 0);
+    hold(&job->recv, 0);
+}
