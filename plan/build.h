@@ -84,7 +84,7 @@ int cg_pairwise_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_scatter_ring_applies(const struct cg_plan_request *req);
 int cg_scatter_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
 
-/* The proof behind cg_plan_check, over the plans of all ranks (req->nranks of them). */
-int cg_plan_prove(const struct cg_plan_request *req, const struct cg_plan *plans, char *why, size_t len);
+/* The proof behind cg_plan_check, over requests and plans of all ranks. */
+int cg_plan_prove(const struct cg_plan_request *reqs, const struct cg_plan *plans, char *why, size_t len);
 
 #endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The checker: bounds of every plan, then the programs of all ranks together, symbolically.
- *
- * Why two iterations prove all of them: channels share no lane. Within a channel a program is a sequence of steps that
- * wait on bounded single-reader queues; a step that may run may still run after any step of another rank, so whether
- * it ends, and with what, does not depend on the interleaving. Each iteration is run alone and must leave all lanes
- * empty; all but the last have the same sizes. */
-#include "plan/build.h"
-#include "plan/symbolic.h"
+ * The checker's first half: numbers, ranges, blocks, links, steps, and buffers in place, of each rank. */
+#include "plan/proof.h"
+
+#include "core/status.h"
 
 #include "kernels/interp.h"
 
@@ -15,30 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct msg {
-    uint32_t chunk, n, expr;
-};
-
-struct lane { /* what one rank has been sent on one link */
-    uint64_t head, tail;
-};
-
-struct proof {
-    const struct cg_plan_request *req;
-    const struct cg_plan *plans;
-    struct cg_exprs *exprs;
-    uint8_t *back;         /* [rank][link]: the link's number at its peer */
-    struct lane *lane;     /* [rank][link] */
-    struct msg *msg;       /* [rank][link][slot] */
-    uint32_t *dst, *at;    /* [rank][chunk]: expression; [rank]: step */
-    uint64_t *sent, *rcvd; /* [rank][link], weighted by how often the iteration occurs */
-    uint32_t chan, iter;
-    int in_place;
-    char *why;
-    size_t len;
-};
-
-static int fail(const struct proof *p, const char *fmt, ...)
+int cg_proof_fail(const struct cg_proof *p, const char *fmt, ...)
 {
     va_list ap;
 
@@ -48,337 +21,226 @@ static int fail(const struct proof *p, const char *fmt, ...)
     return CG_ERR_INTERNAL;
 }
 
-static size_t link_index(uint32_t rank, uint32_t l) { return (size_t) rank * CG_MAX_LINKS + l; }
-
-/* ---- bounds ---- */
-
-static int check_ranges(const struct proof *p, uint32_t rank)
+static int check_numbers(struct cg_proof *p, uint32_t rank)
 {
-    const struct cg_plan *plan = &p->plans[rank];
-    uint64_t next = 0;
+    const struct cg_plan *plan = &p->plans[rank], *first = &p->plans[0];
 
-    for (uint32_t c = 0; c < plan->nchan; c++) {
-        const struct cg_range *r = &plan->range[c];
-        if (r->begin != next || r->end < r->begin || (r->end > r->begin && 0 == r->chunk)) {
-            return fail(p, "rank %u: channel %u begins at a gap or is not cut", rank, c);
-        }
-        if ((uint64_t) r->chunk * p->req->esize > (uint64_t) p->req->params->slot_bytes && plan->nlinks > 0) {
-            return fail(p, "rank %u: channel %u has chunks larger than a slot", rank, c);
-        }
-        if (r->iters != (r->chunk ? cg_ceil_div(r->end - r->begin, (uint64_t) plan->nchunks * r->chunk) : 0)) {
-            return fail(p, "rank %u: channel %u has %u iterations", rank, c, r->iters);
-        }
-        if ((uint64_t) r->iters * plan->nsteps > UINT32_MAX) return fail(p, "rank %u: counters overflow", rank);
-        next = r->end;
+    if (plan->nsteps > CG_MAX_STEPS || plan->nlinks > CG_MAX_LINKS || plan->nblocks > CG_MAX_BLOCKS ||
+        0 == plan->nchan || plan->nchan > CG_MAX_CHAN || plan->nchan > (uint32_t) p->params->channels ||
+        0 == plan->nchunks || plan->nchunks > UINT16_MAX) {
+        return cg_proof_fail(p, "rank %u: a number of the plan is out of bounds", rank);
     }
-    if (next != p->req->count) return fail(p, "rank %u: ranges end at %llu", rank, (unsigned long long) next);
+    if (strcmp(plan->name, first->name) || !plan->nblocks != !first->nblocks) {
+        return cg_proof_fail(p, "rank %u has another plan than rank 0", rank);
+    }
     return CG_OK;
 }
 
-static int check_links(const struct proof *p, uint32_t rank)
+static int check_links(struct cg_proof *p, uint32_t rank)
 {
     const struct cg_plan *plan = &p->plans[rank];
     uint32_t lower = 0;
 
     for (uint32_t l = 0; l < plan->nlinks; l++) {
         uint32_t peer = plan->peer[l], back = 0;
-        if (peer >= p->req->nranks || peer == rank || (l > 0 && peer <= plan->peer[l - 1])) {
-            return fail(p, "rank %u: link %u leads to rank %u", rank, l, peer);
+        if (peer >= p->nranks || peer == rank || (l > 0 && peer <= plan->peer[l - 1])) {
+            return cg_proof_fail(p, "rank %u: link %u leads to rank %u", rank, l, peer);
         }
         while (back < p->plans[peer].nlinks && p->plans[peer].peer[back] != rank)
             back++;
-        if (back == p->plans[peer].nlinks) return fail(p, "rank %u has a link to %u, which has none", rank, peer);
-        p->back[link_index(rank, l)] = (uint8_t) back;
+        if (back == p->plans[peer].nlinks) return cg_proof_fail(p, "rank %u has a link to %u, not back", rank, peer);
+        p->back[cg_proof_link(rank, l)] = (uint8_t) back;
         lower += peer < rank;
     }
-    return plan->self_pos == lower ? CG_OK : fail(p, "rank %u: self_pos %u", rank, plan->self_pos);
+    return plan->self_pos == lower ? CG_OK : cg_proof_fail(p, "rank %u: self_pos %u", rank, plan->self_pos);
 }
 
-static int check_steps(const struct proof *p, uint32_t rank)
+static int check_chunk(const struct cg_proof *p, uint32_t rank, const struct cg_range *r)
+{
+    uint64_t bytes = (uint64_t) r->chunk * (uint64_t) p->reqs[rank].esize;
+
+    if (p->plans[rank].nlinks > 0 && (bytes > (uint64_t) p->params->slot_bytes || bytes % 16)) {
+        return cg_proof_fail(p, "rank %u: chunks of %llu bytes", rank, (unsigned long long) bytes);
+    }
+    return CG_OK;
+}
+
+static int check_ranges(const struct cg_proof *p, uint32_t rank)
+{
+    const struct cg_plan *plan = &p->plans[rank];
+    uint64_t next = 0;
+    int rc = CG_OK;
+
+    if (plan->nchan != p->plans[0].nchan || plan->nchunks != p->plans[0].nchunks ||
+        memcmp(plan->range, p->plans[0].range, sizeof(plan->range))) {
+        return cg_proof_fail(p, "rank %u has other ranges than rank 0", rank);
+    }
+    for (uint32_t c = 0; c < plan->nchan && CG_OK == rc; c++) {
+        const struct cg_range *r = &plan->range[c];
+        if (r->begin != next || r->end < r->begin || (r->end > r->begin && 0 == r->chunk)) {
+            return cg_proof_fail(p, "rank %u: channel %u begins at a gap or is not cut", rank, c);
+        }
+        if (r->iters != (r->chunk ? cg_ceil_div(r->end - r->begin, (uint64_t) plan->nchunks * r->chunk) : 0)) {
+            return cg_proof_fail(p, "rank %u: channel %u has %u iterations", rank, c, r->iters);
+        }
+        next = r->end;
+        rc = check_chunk(p, rank, r);
+    }
+    if (CG_OK == rc && next != (plan->nsteps ? p->reqs[rank].count : 0)) {
+        return cg_proof_fail(p, "rank %u: ranges end at %llu", rank, (unsigned long long) next);
+    }
+    return rc;
+}
+
+/* Slices lie in the same channel and iteration at both ends of a link: chunks are equal, and a rank with fewer channels
+ * than others has at most one iteration. */
+static int check_slices(const struct cg_proof *p, uint32_t rank)
+{
+    const struct cg_plan *plan = &p->plans[rank];
+    uint64_t most = 0, chunk = p->plans[0].range[0].chunk;
+    uint32_t nchan = 0;
+    int rc = CG_OK;
+
+    for (uint32_t i = 0; i < p->nranks; i++)
+        nchan = p->plans[i].nchan > nchan ? p->plans[i].nchan : nchan;
+    for (uint32_t i = 0; i < plan->nblocks && chunk; i++) {
+        uint64_t slices = cg_ceil_div(plan->block[i].len, chunk);
+        most = slices > most ? slices : most;
+    }
+    if (0 == chunk || (plan->nchan < nchan && most > plan->nchan)) {
+        return cg_proof_fail(p, "rank %u: channel %u is not cut as that of others", rank, plan->nchan);
+    }
+    for (uint32_t c = 0; c < plan->nchan && CG_OK == rc; c++) {
+        const struct cg_range *r = &plan->range[c];
+        if (r->chunk != chunk || r->iters < cg_ceil_div(most, plan->nchan)) {
+            return cg_proof_fail(p, "rank %u: slices of channel %u", rank, c);
+        }
+        rc = check_chunk(p, rank, r);
+    }
+    return rc;
+}
+
+static int check_cut(struct cg_proof *p, uint32_t rank)
+{
+    return p->plans[rank].nblocks ? check_slices(p, rank) : check_ranges(p, rank);
+}
+
+static int writes_dst(const struct cg_step *s) { return cg_step_writes(s->opcode) && !(s->flags & CG_F_INTO_SLOT); }
+static int reads_src(const struct cg_step *s) { return cg_step_operand(s->opcode) && !(s->flags & CG_F_DST_OPERAND); }
+
+static int check_step(const struct cg_proof *p, uint32_t rank, const struct cg_step *s)
+{
+    const struct cg_plan *plan = &p->plans[rank];
+    int recvs = cg_step_recvs(s->opcode), sends = cg_step_sends(s->opcode), all = cg_step_all(s->opcode);
+
+    if (s->opcode >= CG_STEP_COUNT || s->chunk >= cg_plan_cells(plan) || (all && 0 == plan->nlinks) ||
+        (!all && recvs && s->rlink >= plan->nlinks) || (!all && sends && s->slink >= plan->nlinks)) {
+        return 0;
+    }
+    if ((s->flags & CG_F_KEEP) && (!recvs || all)) return 0;
+    if ((s->flags & CG_F_INTO_SLOT) && (!(s->flags & CG_F_KEEP) || !cg_step_writes(s->opcode))) return 0;
+    if (!plan->nblocks) return !reads_src(s) || cg_spec_src(p->reqs, rank) == p->reqs[rank].count;
+    if (!cg_step_operand(s->opcode)) return 1;
+    if (s->from >= plan->nblocks) return 0;
+    const struct cg_block *from = &plan->block[s->from];
+    return from->len == plan->block[s->chunk].len &&
+           (!reads_src(s) || from->offset + from->len <= cg_spec_src(p->reqs, rank));
+}
+
+/* Blocks of dst are apart, so that each is written by the steps that name it alone. */
+static int blocks_meet(const struct cg_plan *plan, uint32_t a, uint32_t b)
+{
+    const struct cg_block *x = &plan->block[a], *y = &plan->block[b];
+
+    return a != b && x->len > 0 && y->len > 0 && x->offset < y->offset + y->len && y->offset < x->offset + x->len;
+}
+
+static int check_steps(struct cg_proof *p, uint32_t rank)
 {
     const struct cg_plan *plan = &p->plans[rank];
 
     for (uint32_t i = 0; i < plan->nsteps; i++) {
-        const struct cg_step *s = &plan->step[i];
-        int all = cg_step_all(s->opcode);
-        if (s->opcode >= CG_STEP_COUNT || s->chunk >= plan->nchunks || (all && 0 == plan->nlinks) ||
-            (!all && cg_step_recvs(s->opcode) && s->rlink >= plan->nlinks) ||
-            (!all && cg_step_sends(s->opcode) && s->slink >= plan->nlinks)) {
-            return fail(p, "rank %u: step %u is out of bounds", rank, i);
+        if (!check_step(p, rank, &plan->step[i])) return cg_proof_fail(p, "rank %u: step %u is out of bounds", rank, i);
+        for (uint32_t k = 0; k < i && plan->nblocks; k++) {
+            if (writes_dst(&plan->step[i]) && writes_dst(&plan->step[k]) &&
+                blocks_meet(plan, plan->step[i].chunk, plan->step[k].chunk)) {
+                return cg_proof_fail(p, "rank %u: steps %u and %u write overlapping blocks", rank, k, i);
+            }
         }
     }
     return CG_OK;
 }
 
-static int check_numbers(const struct proof *p, uint32_t rank)
+/* In place, with src = dst + shift: may step w write without touching what step i has still to read, in this or any
+ * other channel and iteration? Slices of blocks that begin at the same element coincide, and a step may write its own
+ * operand. Other blocks that overlap need one channel, in which a position of the one that begins later is reached
+ * earlier. */
+static int write_is_safe(const struct cg_plan *plan, uint32_t w, uint32_t i, int64_t shift)
 {
-    const struct cg_plan *plan = &p->plans[rank], *first = &p->plans[0];
+    const struct cg_step *ws = &plan->step[w], *rs = &plan->step[i];
 
-    if (0 == plan->nsteps || plan->nsteps > CG_MAX_STEPS || plan->nlinks > CG_MAX_LINKS || 0 == plan->nchan ||
-        plan->nchan > CG_MAX_CHAN || plan->nchan > (uint32_t) p->req->params->channels || 0 == plan->nchunks ||
-        plan->nchunks > UINT16_MAX) {
-        return fail(p, "rank %u: a number of the plan is out of bounds", rank);
-    }
-    if (plan->nchan != first->nchan || plan->nchunks != first->nchunks || strcmp(plan->name, first->name) ||
-        memcmp(plan->range, first->range, sizeof(plan->range))) {
-        return fail(p, "rank %u has another plan than rank 0", rank);
+    if (!plan->nblocks) return ws->chunk != rs->chunk || i <= w;
+    int64_t to = (int64_t) plan->block[ws->chunk].offset, from = (int64_t) plan->block[rs->from].offset + shift;
+    int64_t to_len = (int64_t) plan->block[ws->chunk].len, from_len = (int64_t) plan->block[rs->from].len;
+    if (to >= from + from_len || from >= to + to_len) return 1;
+    if (to == from) return i <= w;
+    return 1 == plan->nchan && from > to && (i < w || (i == w && from - to >= (int64_t) plan->range[0].chunk));
+}
+
+static int check_in_place(struct cg_proof *p, uint32_t rank)
+{
+    const struct cg_plan *plan = &p->plans[rank];
+    int64_t shift;
+
+    if (CG_PLACE_NEVER == cg_spec_in_place(p->reqs, rank, &shift)) return CG_OK;
+    for (uint32_t w = 0; w < plan->nsteps; w++) {
+        for (uint32_t i = 0; i < plan->nsteps && writes_dst(&plan->step[w]); i++) {
+            if (reads_src(&plan->step[i]) && !write_is_safe(plan, w, i, shift)) {
+                return cg_proof_fail(p, "rank %u: in place, step %u overwrites the operand of step %u", rank, w, i);
+            }
+        }
     }
     return CG_OK;
 }
 
-/* Each check may rely on those before it, of all ranks. */
-static int check_bounds(const struct proof *p)
+int cg_proof_bounds(struct cg_proof *p)
 {
-    static int (*const checks[])(const struct proof *, uint32_t) = {check_numbers, check_ranges, check_links,
-                                                                    check_steps};
+    /* each may rely on those before it, of all ranks */
+    static int (*const checks[])(struct cg_proof *, uint32_t) = {check_numbers, check_links, check_cut, check_steps,
+                                                                 check_in_place};
     int rc = CG_OK;
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-        for (uint32_t rank = 0; rank < p->req->nranks && CG_OK == rc; rank++)
+        for (uint32_t rank = 0; rank < p->nranks && CG_OK == rc; rank++)
             rc = checks[i](p, rank);
     }
     return rc;
 }
 
-/* ---- the symbolic run ---- */
-
-static uint32_t *dst_of(const struct proof *p, uint32_t rank, uint32_t chunk)
+int cg_plan_check_all(const struct cg_plan_request *reqs, char *why, size_t len)
 {
-    return &p->dst[(size_t) rank * p->plans[rank].nchunks + chunk];
-}
+    uint32_t n = reqs->nranks;
+    struct cg_plan *plans = calloc(n, sizeof(*plans));
+    int rc = plans ? CG_OK : CG_ERR_NOMEM;
 
-static uint32_t input_of(const struct proof *p, uint32_t rank)
-{
-    return CG_COLL_BCAST == p->req->coll && rank != p->req->root ? CG_EXPR_NONE : cg_expr_leaf(rank);
-}
-
-static struct msg *slot(const struct proof *p, size_t link, uint64_t seq)
-{
-    return &p->msg[link * (size_t) p->req->params->slots + seq % (uint64_t) p->req->params->slots];
-}
-
-static size_t peer_lane(const struct proof *p, uint32_t rank, uint32_t l)
-{
-    return link_index(p->plans[rank].peer[l], p->back[link_index(rank, l)]);
-}
-
-/* First and behind the last link that a step reads or writes. */
-struct span {
-    uint32_t from, to;
-};
-
-static struct span span_of(const struct cg_plan *plan, const struct cg_step *s, int takes, uint32_t l)
-{
-    if (!takes) return (struct span){0, 0};
-    return cg_step_all(s->opcode) ? (struct span){0, plan->nlinks} : (struct span){l, l + 1};
-}
-
-static int ready(const struct proof *p, uint32_t rank, struct span in, struct span out)
-{
-    for (uint32_t l = in.from; l < in.to; l++) {
-        const struct lane *lane = &p->lane[link_index(rank, l)];
-        if (lane->head == lane->tail) return 0;
+    for (uint32_t rank = 0; rank < n && CG_OK == rc; rank++) {
+        rc = cg_plan_build(&reqs[rank], &plans[rank]);
+        if (rc != CG_OK) snprintf(why, len, "rank %u: no plan: %s", rank, cg_status_text(rc));
     }
-    for (uint32_t l = out.from; l < out.to; l++) {
-        const struct lane *lane = &p->lane[peer_lane(p, rank, l)];
-        if (lane->tail - lane->head >= (uint64_t) p->req->params->slots) return 0;
-    }
-    return 1;
-}
-
-static uint32_t take(struct proof *p, uint32_t rank, uint32_t l, const struct cg_step *s, uint32_t n)
-{
-    struct lane *lane = &p->lane[link_index(rank, l)];
-    const struct msg *m = slot(p, link_index(rank, l), lane->head++);
-
-    p->rcvd[link_index(rank, l)]++;
-    return m->chunk == s->chunk && m->n == n ? m->expr : CG_EXPR_NONE;
-}
-
-/* What a step computes: its operand, what it received, or both joined. */
-static uint32_t value_of(struct proof *p, uint32_t rank, const struct cg_step *s, struct span in, uint32_t n)
-{
-    const struct cg_plan *plan = &p->plans[rank];
-    int has_operand = cg_step_operand(s->opcode), all = cg_step_all(s->opcode);
-    uint32_t operand = (s->flags & CG_F_DST_OPERAND) || p->in_place ? *dst_of(p, rank, s->chunk) : input_of(p, rank);
-    uint32_t sum = CG_EXPR_NONE, got = 0;
-
-    if (in.from == in.to) return operand;
-    for (uint32_t l = in.from; l < in.to; l++) {
-        if (all && l == plan->self_pos) sum = got++ ? cg_expr_join(p->exprs, sum, operand) : operand;
-        uint32_t x = take(p, rank, l, s, n);
-        sum = got++ ? cg_expr_join(p->exprs, sum, x) : x;
-    }
-    if (all) return plan->self_pos == plan->nlinks ? cg_expr_join(p->exprs, sum, operand) : sum;
-    if (!has_operand) return sum;
-    return s->flags & CG_F_SLOT_FIRST ? cg_expr_join(p->exprs, sum, operand) : cg_expr_join(p->exprs, operand, sum);
-}
-
-/* Run one step if it may run: CG_OK, CG_AGAIN or an error. */
-static int run_step(struct proof *p, uint32_t rank)
-{
-    const struct cg_plan *plan = &p->plans[rank];
-    const struct cg_step *s = &plan->step[p->at[rank]];
-    struct span in = span_of(plan, s, cg_step_recvs(s->opcode), s->rlink);
-    struct span out = span_of(plan, s, cg_step_sends(s->opcode), s->slink);
-    uint64_t first;
-    uint32_t n = cg_chunk_elems(&plan->range[p->chan], plan->nchunks, p->iter, s->chunk, &first);
-
-    if (n > 0) {
-        if (!ready(p, rank, in, out)) return CG_AGAIN;
-        uint32_t value = value_of(p, rank, s, in, n);
-        if (CG_EXPR_NONE == value) {
-            return fail(p, "rank %u, step %u, channel %u: wrong message or operand", rank, p->at[rank], p->chan);
-        }
-        if (cg_step_writes(s->opcode)) *dst_of(p, rank, s->chunk) = value;
-        for (uint32_t l = out.from; l < out.to; l++) {
-            size_t lane = peer_lane(p, rank, l);
-            *slot(p, lane, p->lane[lane].tail++) = (struct msg){s->chunk, n, value};
-            p->sent[link_index(rank, l)]++;
-        }
-    }
-    p->at[rank]++;
-    return CG_OK;
-}
-
-static int run_all(struct proof *p)
-{
-    for (int moved = 1; moved;) {
-        moved = 0;
-        for (uint32_t rank = 0; rank < p->req->nranks; rank++) {
-            int rc = CG_OK;
-            while (CG_OK == rc && p->at[rank] < p->plans[rank].nsteps) {
-                rc = run_step(p, rank);
-                moved |= CG_OK == rc;
-            }
-            if (rc < 0) return rc;
-        }
-    }
-    return CG_OK;
-}
-
-static int check_rank_result(const struct proof *p, uint32_t rank)
-{
-    const struct cg_plan *plan = &p->plans[rank];
-    uint32_t want = CG_COLL_BCAST == p->req->coll ? 1 : p->req->nranks;
-    uint64_t first;
-
-    if (p->at[rank] != plan->nsteps) {
-        return fail(p, "deadlock: rank %u waits in step %u of channel %u", rank, p->at[rank], p->chan);
-    }
-    for (uint32_t l = 0; l < plan->nlinks; l++) {
-        const struct lane *lane = &p->lane[link_index(rank, l)];
-        if (lane->head != lane->tail) return fail(p, "rank %u never receives a message on link %u", rank, l);
-    }
-    for (uint32_t c = 0; c < plan->nchunks; c++) {
-        uint32_t expr = *dst_of(p, rank, c);
-        if (0 == cg_chunk_elems(&plan->range[p->chan], plan->nchunks, p->iter, c, &first)) continue;
-        if (cg_expr_ranks(p->exprs, expr) != want || expr != *dst_of(p, 0, c)) {
-            return fail(p, "rank %u: chunk %u is not the result, or not the same expression as at rank 0", rank, c);
-        }
-    }
-    return CG_OK;
-}
-
-static int run_iteration(struct proof *p, uint32_t iter)
-{
-    int rc;
-
-    p->iter = iter;
-    memset(p->at, 0, p->req->nranks * sizeof(*p->at));
-    for (uint32_t rank = 0; rank < p->req->nranks; rank++) {
-        for (uint32_t c = 0; c < p->plans[rank].nchunks; c++) {
-            *dst_of(p, rank, c) = p->in_place ? input_of(p, rank) : CG_EXPR_NONE;
-        }
-    }
-    rc = run_all(p);
-    for (uint32_t rank = 0; rank < p->req->nranks && CG_OK == rc; rank++)
-        rc = check_rank_result(p, rank);
-    return rc;
-}
-
-static int check_counts(const struct proof *p)
-{
-    for (uint32_t rank = 0; rank < p->req->nranks; rank++) {
-        for (uint32_t l = 0; l < p->plans[rank].nlinks; l++) {
-            size_t i = link_index(rank, l);
-            uint64_t sends, recvs;
-            cg_plan_count(&p->plans[rank], p->chan, l, &sends, &recvs);
-            if (sends != p->sent[i] || recvs != p->rcvd[i]) {
-                return fail(p, "rank %u, link %u: the count of messages is wrong", rank, l);
-            }
-        }
-    }
-    return CG_OK;
-}
-
-static int run_channel(struct proof *p, uint32_t chan)
-{
-    uint32_t iters = p->plans[0].range[chan].iters;
-    size_t links = link_index(p->req->nranks, 0);
-    int rc = CG_OK;
-
-    p->chan = chan;
-    memset(p->sent, 0, links * sizeof(*p->sent));
-    memset(p->rcvd, 0, links * sizeof(*p->rcvd));
-    if (iters > 1) rc = run_iteration(p, 0);
-    for (size_t i = 0; i < links; i++) {
-        p->sent[i] *= iters - 1;
-        p->rcvd[i] *= iters - 1;
-    }
-    if (CG_OK == rc && iters > 0) rc = run_iteration(p, iters - 1);
-    return CG_OK == rc ? check_counts(p) : rc;
-}
-
-static int run(struct proof *p)
-{
-    int rc = check_bounds(p);
-
-    for (p->in_place = CG_COLL_BCAST == p->req->coll; p->in_place < 2 && CG_OK == rc; p->in_place++) {
-        for (uint32_t chan = 0; chan < p->plans[0].nchan && CG_OK == rc; chan++)
-            rc = run_channel(p, chan);
-    }
-    return rc;
-}
-
-int cg_plan_prove(const struct cg_plan_request *req, const struct cg_plan *plans, char *why, size_t len)
-{
-    size_t links = link_index(req->nranks, 0);
-    struct proof p = {.req = req, .plans = plans, .why = why, .len = len};
-    int rc;
-
-    p.exprs = cg_exprs_new(req->nranks);
-    p.back = calloc(links, sizeof(*p.back));
-    p.lane = calloc(links, sizeof(*p.lane));
-    p.msg = calloc(links * (size_t) req->params->slots, sizeof(*p.msg));
-    p.dst = calloc((size_t) req->nranks * plans[0].nchunks, sizeof(*p.dst));
-    p.at = calloc(req->nranks, sizeof(*p.at));
-    p.sent = calloc(links, sizeof(*p.sent));
-    p.rcvd = calloc(links, sizeof(*p.rcvd));
-    rc = p.exprs && p.back && p.lane && p.msg && p.dst && p.at && p.sent && p.rcvd ? run(&p) : CG_ERR_NOMEM;
-    cg_exprs_free(p.exprs);
-    free(p.back);
-    free(p.lane);
-    free(p.msg);
-    free(p.dst);
-    free(p.at);
-    free(p.sent);
-    free(p.rcvd);
+    if (CG_OK == rc) rc = cg_plan_prove(reqs, plans, why, len);
+    free(plans);
     return rc;
 }
 
 int cg_plan_check(const struct cg_plan_request *req, char *why, size_t len)
 {
-    struct cg_plan *plans = calloc(req->nranks, sizeof(*plans));
-    int rc = plans ? CG_OK : CG_ERR_NOMEM;
+    struct cg_plan_request *reqs = calloc(req->nranks, sizeof(*reqs));
+    int rc = CG_ERR_NOMEM;
 
-    for (uint32_t rank = 0; rank < req->nranks && CG_OK == rc; rank++) {
-        struct cg_plan_request own = *req;
-        own.rank = rank;
-        rc = cg_plan_build(&own, &plans[rank]);
-        if (rc != CG_OK) snprintf(why, len, "rank %u: no plan: %s", rank, cg_status_text(rc));
+    if (reqs) {
+        cg_spec_requests(req, reqs);
+        rc = cg_plan_check_all(reqs, why, len);
     }
-    if (CG_OK == rc) rc = cg_plan_prove(req, plans, why, len);
-    free(plans);
+    free(reqs);
     return rc;
 }

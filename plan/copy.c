@@ -9,7 +9,8 @@ int cg_copy_applies(const struct cg_plan_request *req) { return 1 == req->nranks
 int cg_copy_build(const struct cg_plan_request *req, struct cg_plan *plan)
 {
     uint64_t len = req->dst_len ? req->dst_len[0] : req->src_len ? req->src_len[0] : req->count;
-    struct cg_block src = {req->src_disp ? req->src_disp[0] : 0, len}, dst = {req->dst_disp ? req->dst_disp[0] : 0, len};
+    struct cg_block src = {req->src_disp ? req->src_disp[0] : 0, len};
+    struct cg_block dst = {req->dst_disp ? req->dst_disp[0] : 0, len};
 
     if (!req->src_len && !req->dst_len) {
         cg_build_step(plan, CG_STEP_COPY, 0, CG_LINK_NONE, CG_LINK_NONE, 0);

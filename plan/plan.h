@@ -63,14 +63,18 @@ int cg_plan_exists(int coll, uint32_t nranks);
 /* Messages that channel chan sends and receives on link l in one run of the plan. */
 void cg_plan_count(const struct cg_plan *plan, uint32_t chan, uint32_t l, uint64_t *sends, uint64_t *recvs);
 
-/* Fill descriptor fields, ranges and steps of op from the plan (links' pointers and bases are left alone; set
+/* Fill descriptor fields, ranges, steps and blocks of op from the plan (links' pointers and bases are left alone; set
  * op->nlinks first is not needed, it is set here). op has CG_OP_BYTES. */
 void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op);
 
-/* Checker: builds the plan for every rank and proves bounds, that every chunk sent on a link is received by the other
- * side with the same channel, order and size, that every rank's dst is covered, and that it ends (runs the programs
- * with slots lanes, symbolically). CG_OK, or an error with a text in why. For tests and bench, not the fast path. */
+/* Checker: builds the plan for every rank and proves bounds; that every message sent on a link is received by the other
+ * side in the same channel, order and size; that every rank's dst gets, element by element, what the collective says,
+ * reductions in the order of ranks or one that goes round, and nothing else is touched, in place or not; and that it
+ * ends (runs the programs with slots lanes, symbolically). CG_OK, or an error with a text in why. For tests and bench,
+ * not the fast path. Arrays: alltoallv's have a row of nranks for each rank; gatherv's and scatterv's are root's. */
 int cg_plan_check(const struct cg_plan_request *req, char *why, size_t len);
+/* The same for requests of all ranks. */
+int cg_plan_check_all(const struct cg_plan_request *reqs, char *why, size_t len);
 
 #ifdef __cplusplus
 }

@@ -4,19 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* first and last: in the order in which operands appear. round: each is followed by the next rank, the highest by 0. */
 struct node {
-    uint32_t left, right, ranks;
+    uint32_t left, right, ranks, first, last, round;
 };
 
 struct cg_exprs {
-    uint32_t words, count, cap; /* words of a set of ranks; nodes used and allocated, a power of two */
+    uint32_t nranks, words, count, cap; /* words of a set of ranks; nodes used and allocated, a power of two */
     struct node *node;
     uint64_t *set;  /* words for each node */
     uint32_t *hash; /* 2 * cap entries, open addressing */
 };
 
 uint32_t cg_expr_leaf(uint32_t rank) { return rank + 1; }
-uint32_t cg_expr_ranks(const struct cg_exprs *e, uint32_t expr) { return e->node[expr].ranks; }
+
+int cg_expr_is(const struct cg_exprs *e, uint32_t expr, uint32_t lo, uint32_t hi)
+{
+    const uint64_t *set = &e->set[(size_t) expr * e->words];
+
+    if (CG_EXPR_NONE == expr || e->node[expr].ranks != hi - lo || !e->node[expr].round) return 0;
+    for (uint32_t r = lo; r < hi; r++) {
+        if (!(set[r / 64] >> r % 64 & 1)) return 0;
+    }
+    return 1;
+}
 
 void cg_exprs_free(struct cg_exprs *e)
 {
@@ -68,6 +79,7 @@ struct cg_exprs *cg_exprs_new(uint32_t nranks)
     if (!e) return NULL;
     while (cap < 2 * (nranks + 1))
         cap *= 2;
+    e->nranks = nranks;
     e->words = (nranks + 63) / 64;
     if (!grow(e, cap)) {
         cg_exprs_free(e);
@@ -77,7 +89,7 @@ struct cg_exprs *cg_exprs_new(uint32_t nranks)
     memset(e->node, 0, e->count * sizeof(*e->node));
     memset(e->set, 0, e->count * sizeof(*e->set) * e->words);
     for (uint32_t r = 0; r < nranks; r++) {
-        e->node[r + 1].ranks = 1;
+        e->node[r + 1] = (struct node){.ranks = 1, .first = r, .last = r, .round = 1};
         e->set[(size_t) (r + 1) * e->words + r / 64] = 1ull << r % 64;
     }
     return e;
@@ -97,7 +109,9 @@ uint32_t cg_expr_join(struct cg_exprs *e, uint32_t left, uint32_t right)
         if (a[w] & b[w]) return CG_EXPR_NONE;
         e->set[(size_t) e->count * e->words + w] = a[w] | b[w];
     }
-    e->node[e->count] = (struct node){left, right, e->node[left].ranks + e->node[right].ranks};
+    const struct node *l = &e->node[left], *r = &e->node[right];
+    int round = l->round && r->round && (l->last + 1) % e->nranks == r->first;
+    e->node[e->count] = (struct node){left, right, l->ranks + r->ranks, l->first, r->last, (uint32_t) round};
     *entry = e->count;
     return e->count++;
 }

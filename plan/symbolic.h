@@ -15,7 +15,7 @@ void cg_exprs_free(struct cg_exprs *e);
 uint32_t cg_expr_leaf(uint32_t rank);
 /* left op right; CG_EXPR_NONE if an operand of the two is missing, a rank is in both, or memory is out. */
 uint32_t cg_expr_join(struct cg_exprs *e, uint32_t left, uint32_t right);
-/* How many ranks an expression contains, each once. */
-uint32_t cg_expr_ranks(const struct cg_exprs *e, uint32_t expr);
+/* Does an expression contain the ranks lo to hi - 1, each once, in the order of ranks or one that goes round? */
+int cg_expr_is(const struct cg_exprs *e, uint32_t expr, uint32_t lo, uint32_t hi);
 
 #endif

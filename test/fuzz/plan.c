@@ -3,8 +3,8 @@
  *
  *     plan [requests [first seed]] */
 #include "core/status.h"
-#include "plan/plan.h"
-#include "test/sim/world.h"
+#include "kernels/host/host.h"
+#include "test/sim/shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +36,9 @@ static void random_request(uint64_t *rng, struct cg_params *params, struct cg_pl
     req->root = rng_below(rng, req->nranks);
     req->esize = 1 << random_int(rng, 0, 3);
     req->count = random_size(rng, 38);
+    while (!cg_plan_exists(req->coll, req->nranks))
+        req->nranks /= 2;
+    req->root %= req->nranks;
 }
 
 /* Positions count an operation's messages in 32 bits. */
@@ -49,14 +52,18 @@ static void run_seed(uint64_t seed)
     uint64_t rng = seed * 0x9e3779b97f4a7c15u + 1;
     struct cg_plan_request req = {0};
     struct cg_params params;
+    struct shape shape;
     char why[200] = "";
     int rc;
 
     random_request(&rng, &params, &req);
-    rc = cg_plan_check(&req, why, sizeof(why));
+    shape_make(&shape, &req, req.count, (int) rng_below(&rng, 2), &rng);
+    rc = cg_plan_check_all(shape.reqs, why, sizeof(why));
+    shape_free(&shape);
     if (CG_OK == rc || (CG_ERR_LIMIT == rc && may_exceed_limit(&req))) return;
-    fatal("seed %lu: %s of %lu x %d bytes on %u ranks, %d slots of %d bytes: %s (%s)", seed, cg_coll_name(req.coll),
-          req.count, req.esize, req.nranks, params.slots, params.slot_bytes, cg_status_text(rc), why);
+    fatal("seed %lu: %s of %lu x %d bytes on %u ranks, root %u, %d slots of %d bytes: %s (%s)", seed,
+          cg_coll_name(req.coll), req.count, req.esize, req.nranks, req.root, params.slots, params.slot_bytes,
+          cg_status_text(rc), why);
 }
 
 int main(int argc, char **argv)

@@ -29,18 +29,28 @@ static void random_comm(struct world *w, uint64_t *rng)
     world_add_comm(w, 1 + rng_below(rng, n), member, bases[rng_below(rng, 4)]);
 }
 
+/* Has dst or src a block for each rank? */
+static int blocked(int coll)
+{
+    return coll != CG_COLL_ALLREDUCE && coll != CG_COLL_BCAST && coll != CG_COLL_REDUCE && coll != CG_COLL_SCAN &&
+           coll != CG_COLL_EXSCAN;
+}
+
 static void random_op(struct world *w, int big, uint64_t *rng)
 {
     static const uint32_t most[] = {3, 100, 1000, 6000, 80000};
     int comm = (int) rng_below(rng, (uint32_t) w->ncomms);
-    struct call call = {.coll = rng_below(rng, 3) ? CG_COLL_ALLREDUCE : CG_COLL_BCAST,
-                        .root = rng_below(rng, w->comm[comm].size)};
+    struct call call = {.coll = CG_COLL_ALLREDUCE, .root = rng_below(rng, w->comm[comm].size)};
+    uint32_t blocks = 1;
+
+    if (rng_below(rng, 4)) call.coll = CG_COLL_ALLREDUCE + (int) rng_below(rng, CG_COLL_COUNT - CG_COLL_ALLREDUCE);
+    if (blocked(call.coll)) blocks = w->comm[comm].size;
 
     do {
         call.type = (int) rng_below(rng, CG_TYPE_COUNT);
         call.redop = (int) rng_below(rng, CG_REDOP_COUNT);
     } while (!cg_reduce_host(call.type, call.redop));
-    call.count = 1 + rng_below(rng, most[rng_below(rng, big ? 5 : 4)]) / (uint32_t) cg_type_size(call.type);
+    call.count = 1 + rng_below(rng, most[rng_below(rng, big ? 5 : 4)]) / (uint32_t) cg_type_size(call.type) / blocks;
     world_add_op(w, comm, &call, 2, rng);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "test/sim/world.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,31 +13,6 @@
 #define OPEN(addr, bytes) ((void) (addr), (void) (bytes))
 #define CLOSE(addr, bytes) ((void) (addr), (void) (bytes))
 #endif
-
-#define FILL 0xa5
-
-char fatal_context[256];
-
-void fatal(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fprintf(stderr, "%s%s\n", *fatal_context ? "; " : "", fatal_context);
-    exit(1);
-}
-
-uint64_t rng_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state * 0x2545f4914f6cdd1du;
-}
-
-uint32_t rng_below(uint64_t *state, uint32_t bound) { return (uint32_t) ((rng_next(state) >> 32) * bound >> 32); }
 
 /* ---- memory ---- */
 
@@ -65,13 +38,21 @@ struct world *world_new(const struct cg_params *params, uint32_t nprocs, size_t 
     return w;
 }
 
+static void free_part(struct part *part)
+{
+    free(part->op);
+    free(part->src_mem.want);
+    free(part->dst_mem.want);
+    free(part->input);
+}
+
 void world_free(struct world *w)
 {
     OPEN(w->block, w->used);
     for (int i = 0; i < w->nops; i++) {
         for (int r = 0; r < WORLD_RANKS; r++)
-            free(w->op[i].part[r].op);
-        free(w->op[i].want);
+            free_part(&w->op[i].part[r]);
+        shape_free(&w->op[i].shape);
     }
     munmap(w->block, w->size);
     free(w);
@@ -95,7 +76,7 @@ static void open_end(struct world *w, struct end *e, uint64_t base)
 
     e->line = take(w, sizeof(*e->line));
     e->slots = take(w, bytes);
-    memset(e->slots, FILL, bytes);
+    memset(e->slots, WORLD_FILL, bytes);
     if (w->guard_slots) CLOSE(e->slots, bytes);
     for (int chan = 0; chan < CG_MAX_CHAN; chan++) {
         e->line->chan[chan] = (struct cg_words){base, base};
@@ -111,7 +92,7 @@ int world_add_comm(struct world *w, uint32_t size, const uint32_t *members, uint
     memcpy(c->member, members, size * sizeof(*members));
     for (uint32_t rank = 0; rank < size; rank++) {
         uint32_t peers[CG_MAX_LINKS];
-        c->nends[rank] = cg_plan_neighbors(size, rank, &w->params, 1, peers, CG_MAX_LINKS);
+        c->nends[rank] = cg_plan_neighbors(size, rank, &w->params, 2, peers, CG_MAX_LINKS);
         if (c->nends[rank] < 0) fatal("cg_plan_neighbors: %s", cg_status_text(c->nends[rank]));
         for (int i = 0; i < c->nends[rank]; i++) {
             c->end[rank][i].peer = peers[i];
@@ -129,76 +110,9 @@ int comm_rank(const struct comm *c, uint32_t proc)
     return -1;
 }
 
-/* ---- operations ---- */
+/* ---- operations: test/sim/calls.c makes them ---- */
 
-static char *take_buffer(struct world *w, size_t bytes, uint64_t *rng)
-{
-    char *p = take(w, bytes + 2 * WORLD_GUARD + 16);
-
-    p += rng_below(rng, 16);
-    memset(p, FILL, bytes + 2 * WORLD_GUARD);
-    return p + WORLD_GUARD;
-}
-
-/* Small integers, so that floating point is exact and results do not depend on the order. */
-static void fill_input(char *p, int type, int redop, uint64_t count, uint64_t *rng)
-{
-    int esize = cg_type_size(type);
-
-    for (uint64_t i = 0; i < count; i++) {
-        int v = CG_REDOP_PROD == redop ? 1 + (int) rng_below(rng, 2) : (int) rng_below(rng, 7) - 3;
-        if (CG_TYPE_F32 == type) {
-            float f = (float) v;
-            memcpy(p + i * sizeof(f), &f, sizeof(f));
-        } else if (CG_TYPE_F64 == type) {
-            double f = v;
-            memcpy(p + i * sizeof(f), &f, sizeof(f));
-        } else {
-            int64_t k = v;
-            memcpy(p + i * (size_t) esize, &k, (size_t) esize); /* little endian, low bytes */
-        }
-    }
-}
-
-static void add_part(struct world *w, struct operation *o, uint32_t rank, int in_place, uint64_t *rng)
-{
-    struct part *part = &o->part[rank];
-    int bcast = CG_COLL_BCAST == o->coll;
-
-    part->pos = take(w, CG_MAX_CHAN * sizeof(*part->pos));
-    part->dst = take_buffer(w, o->bytes, rng);
-    part->src =
-        bcast || 1 == in_place || (2 == in_place && rng_below(rng, 2)) ? part->dst : take_buffer(w, o->bytes, rng);
-    if (!bcast || rank == o->root) fill_input(part->src, o->type, o->redop, o->count, rng);
-    if (bcast) {
-        if (rank == o->root) memcpy(o->want, part->src, o->bytes);
-    } else if (0 == rank) {
-        memcpy(o->want, part->src, o->bytes);
-    } else {
-        cg_reduce_host(o->type, o->redop)(o->want, o->want, part->src, o->count);
-    }
-}
-
-int world_add_op(struct world *w, int comm, const struct call *call, int in_place, uint64_t *rng)
-{
-    struct operation *o = &w->op[w->nops];
-    struct comm *c = &w->comm[comm];
-
-    o->comm = comm;
-    o->index = c->nops;
-    o->coll = call->coll;
-    o->type = call->type;
-    o->redop = call->redop;
-    o->root = call->root;
-    o->count = call->count;
-    o->bytes = call->count * (uint64_t) cg_type_size(call->type);
-    o->want = malloc(o->bytes);
-    if (!o->want) fatal("out of memory");
-    for (uint32_t rank = 0; rank < c->size; rank++)
-        add_part(w, o, rank, in_place, rng);
-    c->op[c->nops++] = w->nops;
-    return w->nops++;
-}
+void *world_take(struct world *w, size_t bytes) { return take(w, bytes); }
 
 static void bind_link(const struct world *w, struct comm *c, uint32_t rank, const struct cg_plan *plan, uint32_t l,
                       struct cg_link *link)
@@ -226,14 +140,7 @@ void world_post(struct world *w, int i, uint32_t rank)
     struct comm *c = &w->comm[o->comm];
     struct part *part = &o->part[rank];
     struct cg_plan plan;
-    struct cg_plan_request req = {.coll = o->coll,
-                                  .nranks = c->size,
-                                  .rank = rank,
-                                  .root = o->root,
-                                  .count = o->count,
-                                  .esize = cg_type_size(o->type),
-                                  .params = &w->params};
-    int rc = cg_plan_build(&req, &plan);
+    int rc = cg_plan_build(&o->shape.reqs[rank], &plan);
 
     if (rc != CG_OK) fatal("cg_plan_build: %s", cg_status_text(rc));
     part->op = calloc(1, CG_OP_BYTES);
@@ -247,7 +154,7 @@ void world_post(struct world *w, int i, uint32_t rank)
                                .coll = (uint8_t) o->coll,
                                .type = (uint8_t) o->type,
                                .redop = (uint8_t) o->redop,
-                               .esize = (uint8_t) req.esize,
+                               .esize = (uint8_t) o->shape.reqs[rank].esize,
                                .slot_bytes = (uint32_t) w->params.slot_bytes,
                                .slots = (uint32_t) w->params.slots};
     cg_plan_to_op(&plan, part->op);
@@ -308,7 +215,7 @@ static void forget(const struct cg_op *op, uint32_t chan, const struct lanes *at
     for (uint32_t l = 0; l < op->nlinks; l++) {
         const struct cg_link *k = &cg_op_links(op)[l];
         if (k->peer->chan[chan].head == at->in[l]) continue;
-        memset(cg_slot(k->recv_slots, chan, at->in[l], op->slot_bytes, op->slots), FILL,
+        memset(cg_slot(k->recv_slots, chan, at->in[l], op->slot_bytes, op->slots), WORLD_FILL,
                cg_slot_stride(op->slot_bytes));
     }
 }
@@ -354,7 +261,7 @@ void world_move(struct world *w, int i, uint32_t rank)
 
     if (!copy) fatal("out of memory");
     memcpy(copy, part->op, CG_OP_BYTES);
-    memset(part->op, FILL, CG_OP_BYTES);
+    memset(part->op, WORLD_FILL, CG_OP_BYTES);
     free(part->op);
     part->op = copy;
 }
@@ -380,27 +287,31 @@ int world_done(const struct world *w)
     return 1;
 }
 
-static void check_buffer(const struct operation *o, uint32_t rank)
+static void check_buffer(const struct operation *o, uint32_t rank, const char *name, const struct buffer *b)
 {
-    const char *p = o->part[rank].dst - WORLD_GUARD, *behind = o->part[rank].dst + o->bytes;
-
-    for (int i = 0; i < WORLD_GUARD; i++) {
-        if ((unsigned char) p[i] != FILL || (unsigned char) behind[i] != FILL)
-            fatal("rank %u wrote beside its buffer", rank);
+    for (int i = 0; b->p && i < WORLD_GUARD; i++) {
+        const unsigned char *before = (unsigned char *) b->p - WORLD_GUARD, *behind = (unsigned char *) b->p + b->bytes;
+        if (WORLD_FILL != before[i] || WORLD_FILL != behind[i]) fatal("rank %u wrote beside its buffer", rank);
     }
-    for (uint64_t i = 0; i < o->bytes; i++) {
-        if (o->part[rank].dst[i] != o->want[i]) {
-            fatal("rank %u of %s %s %s, %lu bytes: wrong at byte %lu", rank, cg_coll_name(o->coll),
-                  cg_type_name(o->type), cg_redop_name(o->redop), o->bytes, i);
+    for (uint64_t i = 0; i < b->bytes; i++) {
+        if (b->p[i] != b->want[i]) {
+            fatal("rank %u of %s %s %s, %s of %lu bytes: wrong at byte %lu", rank, cg_coll_name(o->coll),
+                  cg_type_name(o->type), cg_redop_name(o->redop), name, b->bytes, i);
         }
     }
+}
+
+static void check_part(const struct operation *o, uint32_t rank)
+{
+    check_buffer(o, rank, "src", &o->part[rank].src_mem);
+    check_buffer(o, rank, "dst", &o->part[rank].dst_mem);
 }
 
 void world_check(const struct world *w)
 {
     for (int i = 0; i < w->nops; i++) {
         for (uint32_t rank = 0; rank < w->comm[w->op[i].comm].size; rank++)
-            check_buffer(&w->op[i], rank);
+            check_part(&w->op[i], rank);
     }
     for (int i = 0; i < w->ncomms; i++) {
         const struct comm *c = &w->comm[i];

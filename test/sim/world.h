@@ -8,15 +8,13 @@
 #include "core/params.h"
 #include "kernels/host/host.h"
 #include "plan/plan.h"
+#include "test/sim/shape.h"
 
 #define WORLD_RANKS 16
 #define WORLD_COMMS 4
 #define WORLD_OPS 32
+#define WORLD_FILL 0xa5
 #define WORLD_GUARD 64 /* bytes before and behind each buffer that nobody may touch */
-
-/* xorshift: equal seeds give equal runs everywhere. */
-uint64_t rng_next(uint64_t *state);
-uint32_t rng_below(uint64_t *state, uint32_t bound);
 
 /* One end of a link in one communicator. */
 struct end {
@@ -33,21 +31,27 @@ struct comm {
     int nops, op[WORLD_OPS]; /* in call order */
 };
 
-/* One rank's part of an operation. */
+/* Memory of a rank's src or dst, in the block, and what has to be in it at the end. */
+struct buffer {
+    char *p, *want; /* NULL if the rank has none of its own */
+    uint64_t bytes;
+};
+
+/* One rank's part of an operation. Insignificant buffers are an address that nobody can touch. */
 struct part {
     struct cg_op *op;   /* CG_OP_BYTES; NULL until posted */
     struct cg_pos *pos; /* CG_MAX_CHAN of them, in the block */
-    char *src, *dst;    /* in the block; equal when in place */
+    struct buffer src_mem, dst_mem; /* one of them when in place */
+    char *src, *dst, *input;        /* input: src as it was */
     int posted, finished;
 };
 
 struct operation {
     int comm, index; /* index: among the communicator's operations */
     int coll, type, redop;
-    uint32_t root;
-    uint64_t count, bytes;
+    uint64_t bytes;  /* for the slot header: 0 where not all ranks know it */
+    struct shape shape;
     struct part part[WORLD_RANKS]; /* by rank of the communicator */
-    char *want;
 };
 
 struct world {
@@ -65,16 +69,21 @@ struct world {
 struct world *world_new(const struct cg_params *params, uint32_t nprocs, size_t block_bytes);
 void world_free(struct world *w);
 
+/* Memory of the block. */
+void *world_take(struct world *w, size_t bytes);
+
 /* Sequence numbers of its lanes begin at base. */
 int world_add_comm(struct world *w, uint32_t size, const uint32_t *members, uint64_t base);
 
+/* type and redop matter where the collective reduces; else elements are bytes. count: exact where blocks are equal,
+ * else that of the largest block. */
 struct call {
     int coll, type, redop;
     uint32_t root;
     uint64_t count;
 };
-/* Buffers of all ranks with inputs from rng, some in place (in_place: 0 never, 1 always, 2 at random), any alignment.
- */
+/* Buffers of all ranks with inputs from rng, some in place (in_place: 0 never, 1 where MPI has it, 2 at random), any
+ * alignment. */
 int world_add_op(struct world *w, int comm, const struct call *call, int in_place, uint64_t *rng);
 
 /* A world with communicators and operations, to be posted. At most 9 processes. */
@@ -95,10 +104,5 @@ int world_part_done(const struct world *w, int op, uint32_t rank);
 int world_done(const struct world *w); /* all parts of all operations */
 /* Results, guards and lanes' counters at the end. */
 void world_check(const struct world *w);
-
-/* Prints what went wrong and ends the program. */
-void fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* What fatal prints in addition, such as the seed. */
-extern char fatal_context[256];
 
 #endif
