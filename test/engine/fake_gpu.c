@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SLOTS 32
-#define BLOCKS 64
+#define BLOCKS 256
 
 int fake_no_gpu, fake_no_peer, fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 unsigned fake_seed = 1;
