@@ -131,6 +131,21 @@ uint8_t cg_build_link(const struct cg_plan *plan, uint32_t peer)
     return l;
 }
 
+struct cg_fold cg_fold_of(const struct cg_plan_request *req, uint32_t rank)
+{
+    struct cg_fold f = {.power = 1};
+
+    while (f.power <= req->nranks / 2)
+        f.power *= 2;
+    f.rem = req->nranks - f.power;
+    f.folded = rank < 2 * f.rem;
+    f.idle = f.folded && 0 == rank % 2;
+    f.pos = f.folded ? rank / 2 : rank - f.rem;
+    return f;
+}
+
+uint32_t cg_fold_rank(const struct cg_fold *f, uint32_t pos) { return pos < f->rem ? 2 * pos + 1 : pos + f->rem; }
+
 int cg_build_from(struct cg_plan *plan, enum cg_opcode opcode, unsigned flags, uint8_t rlink, uint8_t slink,
                   uint32_t chunk, uint32_t from)
 {

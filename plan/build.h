@@ -45,7 +45,8 @@ uint16_t cg_build_block(struct cg_plan *plan, struct cg_block block);
 enum cg_slicing { CG_SLICES_FINE = 1 /* as for chains */, CG_SLICES_ONE_CHANNEL = 2 };
 /* Set nchan and the ranges of a blocked program, all blocks of which are there. longest: elements of the longest block
  * of all ranks; times: blocks that cross a link; how: enum cg_slicing. CG_OK or CG_ERR_LIMIT. */
-int cg_build_slices(const struct cg_plan_request *req, struct cg_plan *plan, uint64_t longest, uint32_t times, int how);
+int cg_build_slices(const struct cg_plan_request *req, struct cg_plan *plan, uint64_t longest, uint32_t times,
+                    int how);
 /* The same where no rank knows all blocks: slices depend on parameters alone. */
 int cg_build_fixed_slices(const struct cg_plan_request *req, struct cg_plan *plan);
 
@@ -53,6 +54,16 @@ int cg_build_fixed_slices(const struct cg_plan_request *req, struct cg_plan *pla
 int cg_build_peer(const struct cg_plan_request *req, struct cg_plan *plan, uint32_t peer);
 /* Index of the link to peer, which has been added. */
 uint8_t cg_build_link(const struct cg_plan *plan, uint32_t peer);
+
+/* Of n = power + rem ranks, power the largest power of two, the first 2 * rem are pairs, in which the odd one stands
+ * for both. pos: a rank's number among those that remain, or its pair's. */
+struct cg_fold {
+    uint32_t power, rem, pos;
+    int folded, idle; /* in a pair; the even one of it */
+};
+struct cg_fold cg_fold_of(const struct cg_plan_request *req, uint32_t rank);
+/* Who stands at a position. */
+uint32_t cg_fold_rank(const struct cg_fold *f, uint32_t pos);
 
 /* Append a step. CG_OK or CG_ERR_LIMIT. */
 int cg_build_step(struct cg_plan *plan, enum cg_opcode opcode, unsigned flags, uint8_t rlink, uint8_t slink,
@@ -81,6 +92,10 @@ int cg_linear_applies(const struct cg_plan_request *req);
 int cg_linear_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_pairwise_applies(const struct cg_plan_request *req);
 int cg_pairwise_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_direct_applies(const struct cg_plan_request *req);
+int cg_direct_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_tree_applies(const struct cg_plan_request *req);
+int cg_tree_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_scatter_ring_applies(const struct cg_plan_request *req);
 int cg_scatter_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
 

@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recursive doubling: log2(n) rounds in which pairs of groups exchange their sums. Of n = p + rem ranks, p the largest
- * power of two, the first 2 * rem fold: the even one of a pair sends its operand to the odd one, which takes part for
- * both and sends the result back. Groups are contiguous in rank order and the lower group is always the left operand,
- * so that all ranks compute the same expression. */
+ * Recursive doubling: log2(n) rounds in which pairs of groups exchange their sums. Ranks beyond a power of two fold:
+ * the even one of a pair sends its operand to the odd one, which takes part for both and sends the result back. Groups
+ * are contiguous in rank order and the lower group is always the left operand, so that all ranks compute the same
+ * expression. */
 #include "plan/build.h"
 
 #include "core/status.h"
 
-struct fold {
-    uint32_t power, rem, pos; /* pos: this rank's number among the power participants */
-    int folded, idle;         /* idle: the even rank of a pair */
-};
-
-static struct fold fold_of(const struct cg_plan_request *req)
-{
-    struct fold f = {.power = 1};
-
-    while (f.power <= req->nranks / 2)
-        f.power *= 2;
-    f.rem = req->nranks - f.power;
-    f.folded = req->rank < 2 * f.rem;
-    f.idle = f.folded && 0 == req->rank % 2;
-    f.pos = f.folded ? req->rank / 2 : req->rank - f.rem;
-    return f;
-}
-
-static uint32_t rank_at(const struct fold *f, uint32_t pos) { return pos < f->rem ? 2 * pos + 1 : pos + f->rem; }
-
-static int add_peers(const struct cg_plan_request *req, struct cg_plan *plan, const struct fold *f)
+static int add_peers(const struct cg_plan_request *req, struct cg_plan *plan, const struct cg_fold *f)
 {
     int rc = f->folded ? cg_build_peer(req, plan, req->rank ^ 1) : CG_OK;
 
     for (uint32_t bit = 1; bit < f->power && !f->idle && CG_OK == rc; bit *= 2) {
-        rc = cg_build_peer(req, plan, rank_at(f, f->pos ^ bit));
+        rc = cg_build_peer(req, plan, cg_fold_rank(f, f->pos ^ bit));
     }
     return rc;
 }
@@ -54,7 +34,7 @@ static int add_idle(const struct cg_plan_request *req, struct cg_plan *plan)
     return CG_OK == rc ? cg_build_step(plan, CG_STEP_RECV, 0, l, CG_LINK_NONE, 0) : rc;
 }
 
-static int add_active(const struct cg_plan_request *req, struct cg_plan *plan, const struct fold *f)
+static int add_active(const struct cg_plan_request *req, struct cg_plan *plan, const struct cg_fold *f)
 {
     unsigned operand = f->folded ? CG_F_DST_OPERAND : 0;
     uint8_t pair = f->folded ? cg_build_link(plan, req->rank - 1) : CG_LINK_NONE;
@@ -62,7 +42,7 @@ static int add_active(const struct cg_plan_request *req, struct cg_plan *plan, c
 
     if (f->folded) rc = cg_build_step(plan, CG_STEP_RECV_REDUCE, CG_F_SLOT_FIRST, pair, CG_LINK_NONE, 0);
     for (uint32_t bit = 1; bit < f->power && CG_OK == rc; bit *= 2) {
-        rc = add_round(plan, operand, req->rank, rank_at(f, f->pos ^ bit));
+        rc = add_round(plan, operand, req->rank, cg_fold_rank(f, f->pos ^ bit));
         operand = CG_F_DST_OPERAND;
     }
     if (f->folded && CG_OK == rc) rc = cg_build_step(plan, CG_STEP_SEND, operand, CG_LINK_NONE, pair, 0);
@@ -76,7 +56,7 @@ int cg_doubling_applies(const struct cg_plan_request *req)
 
 int cg_doubling_build(const struct cg_plan_request *req, struct cg_plan *plan)
 {
-    struct fold f = fold_of(req);
+    struct cg_fold f = cg_fold_of(req, req->rank);
     int rc = add_peers(req, plan, &f);
 
     if (CG_OK == rc) rc = f.idle ? add_idle(req, plan) : add_active(req, plan, &f);

@@ -17,8 +17,8 @@ struct shape {
 
 /* Requests of all ranks for req's collective, ranks, root, element size and parameters. Blocks have at most most
  * elements. They are equal (req's count, 0: any) where the collective wants that; otherwise some are empty, and they
- * lie in any order, with gaps where displacements allow that. symmetric: alltoallv that may be called in place. fatal if
- * memory is out. */
+ * lie in any order, with gaps where displacements allow that. symmetric: alltoallv that may be called in place. fatal
+ * if memory is out. */
 void shape_make(struct shape *s, const struct cg_plan_request *req, uint64_t most, int symmetric, uint64_t *rng);
 void shape_free(struct shape *s);
 

@@ -214,13 +214,17 @@ static void all_wait(struct cg_plan *p)
         swap_steps(&p[rank], 0, p[rank].nsteps - 1);
 }
 
+static void low_to_high(struct cg_plan *p) { p[2].step[p[2].nsteps - 2].flags ^= CG_F_DST_OPERAND; }
+static void sent_too_late(struct cg_plan *p) { swap_steps(&p[1], 0, p[1].nsteps - 1); }
+
 static void faults_of_others(void **state)
 {
     static const struct {
-        int coll;
+        int coll, direct;
         const struct fault fault;
     } cases[] = {
-#define CASE(coll, name) {CG_COLL_##coll, {#name, name}}
+#define CASE(coll, name) {CG_COLL_##coll, 0, {#name, name}}
+#define DIRECT(coll, name) {CG_COLL_##coll, 1, {#name, name}}
         CASE(BCAST, dropped), CASE(REDUCE, dropped), CASE(REDUCE, written_outside_root), CASE(REDUCE, left_right),
         CASE(SCAN, dropped), CASE(SCAN, kept), CASE(SCAN, left_right), CASE(EXSCAN, dropped), CASE(EXSCAN, not_kept),
         CASE(EXSCAN, left_right), CASE(EXSCAN, operand_first), CASE(EXSCAN, first_writes), CASE(ALLGATHER, no_copy),
@@ -238,13 +242,19 @@ static void faults_of_others(void **state)
         CASE(REDUCE_SCATTER, dropped), CASE(REDUCE_SCATTER, beside), CASE(REDUCE_SCATTER, over_its_operand),
         CASE(REDUCE_SCATTER, channels_overtake), CASE(REDUCE_SCATTER_BLOCK, dropped),
         CASE(REDUCE_SCATTER_BLOCK, beside), CASE(REDUCE_SCATTER_BLOCK, all_wait),
+        DIRECT(BCAST, dropped), DIRECT(REDUCE, dropped), DIRECT(SCAN, dropped), DIRECT(SCAN, low_to_high),
+        DIRECT(SCAN, sent_too_late), DIRECT(EXSCAN, dropped), DIRECT(EXSCAN, sent_too_late),
+        DIRECT(ALLGATHER, no_copy), DIRECT(ALLGATHER, beside), DIRECT(ALLGATHERV, all_wait),
+        DIRECT(REDUCE_SCATTER_BLOCK, beside), DIRECT(REDUCE_SCATTER_BLOCK, all_wait),
+        DIRECT(REDUCE_SCATTER_BLOCK, sent_too_late),
 #undef CASE
+#undef DIRECT
     };
-    struct cg_params params = params_of(&choices[3], 2);
+    struct cg_params params[] = {params_of(&choices[3], 2), params_of(&choices[1], 2)};
 
     (void) state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        expect(cases[i].coll, &params, cases[i].fault.inject, cases[i].fault.text);
+        expect(cases[i].coll, &params[cases[i].direct], cases[i].fault.inject, cases[i].fault.text);
 }
 
 int main(void)
