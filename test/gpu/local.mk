@@ -1,6 +1,6 @@
 # The GPU's executor without MPI. Each skips with 77 where there is no GPU; without nvcc they are not built.
 if HAVE_CUDA
-sm_tests = test/gpu/sm_memory test/gpu/sm_exchange test/gpu/sm_errors test/gpu/sm_manners
+sm_tests = test/gpu/sm_memory test/gpu/sm_exchange test/gpu/sm_collectives test/gpu/sm_errors test/gpu/sm_manners
 check_PROGRAMS += $(sm_tests)
 TESTS += $(sm_tests)
 
@@ -14,6 +14,10 @@ test_gpu_sm_exchange_SOURCES = test/gpu/sm_exchange.c $(sm_world)
 test_gpu_sm_exchange_CFLAGS = $(cg_cflags)
 test_gpu_sm_exchange_LDFLAGS = $(cg_ldflags)
 test_gpu_sm_exchange_LDADD = $(sm_libs)
+test_gpu_sm_collectives_SOURCES = test/gpu/sm_collectives.c $(sm_world) test/sim/shape.c test/sim/shape.h
+test_gpu_sm_collectives_CFLAGS = $(cg_cflags)
+test_gpu_sm_collectives_LDFLAGS = $(cg_ldflags)
+test_gpu_sm_collectives_LDADD = $(sm_libs)
 test_gpu_sm_errors_SOURCES = test/gpu/sm_errors.c $(sm_world)
 test_gpu_sm_errors_CFLAGS = $(cg_cflags)
 test_gpu_sm_errors_LDFLAGS = $(cg_ldflags)

@@ -139,15 +139,14 @@ static void fill_links(struct sm_world *w, struct sm_job *job, const struct cg_p
     }
 }
 
-void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const struct sm_call *call, const void *src,
-              void *dst)
+void sm_start_request(struct sm_world *w, struct sm_job *job, int comm, const struct cg_plan_request *req,
+                      const struct sm_call *call, uint64_t bytes, const void *src, void *dst)
 {
-    struct cg_plan_request req = {.coll = call->coll, .nranks = w->nranks, .rank = (uint32_t) rank,
-                                  .count = call->count, .esize = cg_type_size(call->type), .params = &w->params};
+    int rank = (int) req->rank;
     struct cg_op *op = (struct cg_op *) job->op;
     struct cg_plan plan;
     struct sm_job *before = w->last[comm][rank];
-    int rc = cg_plan_build(&req, &plan);
+    int rc = cg_plan_build(req, &plan);
 
     SM_CHECK(rc == CG_OK, "%s", cg_status_text(rc));
     memset(job, 0, sizeof *job);
@@ -164,8 +163,8 @@ void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const 
     op->coll = (uint8_t) call->coll;
     op->type = (uint8_t) call->type;
     op->redop = (uint8_t) call->redop;
-    op->esize = (uint8_t) req.esize;
-    op->total_bytes = call->count * (uint64_t) req.esize;
+    op->esize = (uint8_t) req->esize;
+    op->total_bytes = bytes;
     op->slot_bytes = (uint32_t) w->params.slot_bytes;
     op->slots = (uint32_t) w->params.slots;
     cg_plan_to_op(&plan, op);
@@ -174,6 +173,15 @@ void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const 
     if (!w->gpu[rank]) return;
     rc = cg_gpu_post(w->gpu[rank], op, before ? before->slot : -1, &job->slot);
     SM_CHECK(rc == CG_OK, "post: %s", cg_status_text(rc));
+}
+
+void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const struct sm_call *call, const void *src,
+              void *dst)
+{
+    struct cg_plan_request req = {.coll = call->coll, .nranks = w->nranks, .rank = (uint32_t) rank,
+                                  .count = call->count, .esize = cg_type_size(call->type), .params = &w->params};
+
+    sm_start_request(w, job, comm, &req, call, call->count * (uint64_t) req.esize, src, dst);
 }
 
 static void finished(struct sm_world *w, struct sm_job *job)

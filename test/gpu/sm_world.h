@@ -50,6 +50,9 @@ void sm_close(struct sm_world *w);
 /* Queue an operation of a rank. Buffers must be addressable by the rank's executor. */
 void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const struct sm_call *call, const void *src,
               void *dst);
+/* The same for any collective; the call's count is not looked at. bytes: for the slot headers. */
+void sm_start_request(struct sm_world *w, struct sm_job *job, int comm, const struct cg_plan_request *req,
+                      const struct sm_call *call, uint64_t bytes, const void *src, void *dst);
 /* Advance all ranks and these jobs once. Jobs still unfinished. */
 int sm_advance(struct sm_world *w, struct sm_job *const *jobs, int n);
 /* Until all are finished; ends the test with a report after 20 s. */
