@@ -11,6 +11,7 @@
 #include "kernels/host/host.h"
 #include "links/links.h"
 #include "plan/plan.h"
+#include "topo/topo.h"
 
 #include <pthread.h>
 
@@ -129,6 +130,7 @@ struct cg_proc {
     pthread_mutex_t lock;
     const struct cg_net_ops *net;
     struct cg_links *links;
+    struct cg_topo *topo;         /* taken with the first chunk of shared memory */
     struct cg_gpu *gpu[CG_MAX_GPUS];
     struct cg_fast *fast[CG_MAX_GPUS];
     struct cg_fast_grave *graves;

@@ -55,6 +55,16 @@ static uint64_t random_key(void)
     return key;
 }
 
+/* Shared memory lies near the processors that this process is bound to. Without hwloc's help the first touch decides.
+ */
+static void place(void *addr, size_t bytes, void *ctx)
+{
+    struct cg_proc *proc = ctx;
+
+    if (NULL == proc->topo && CG_OK != cg_topo_open(NULL, &proc->topo)) proc->topo = NULL;
+    if (proc->topo) cg_topo_bind(proc->topo, addr, bytes, cg_topo_node(proc->topo));
+}
+
 static int open_links(struct cg_proc *proc, struct cg_card *card)
 {
     struct cg_links_config lc = {0};
@@ -62,6 +72,8 @@ static int open_links(struct cg_proc *proc, struct cg_card *card)
     card->key = random_key();
     cg_links_socket_name(proc->self, card->key, card->socket, sizeof(card->socket));
     lc.params = &proc->params;
+    lc.place = place;
+    lc.place_ctx = proc;
     lc.self = proc->self;
     lc.net = proc->net;
     lc.net_hint = proc->net_hint[0] ? proc->net_hint : NULL;
@@ -96,6 +108,7 @@ int cg_proc_open(const struct cg_proc_config *config, struct cg_proc **out, stru
         free(proc);
         return rc;
     }
+    card->host = cg_topo_host();
     if (cg_gpu_built() && cg_gpu_present()) card->flags |= CG_CARD_GPU;
     if (proc->net) card->flags |= CG_CARD_NET;
     *out = proc;
@@ -131,6 +144,7 @@ void cg_proc_close(struct cg_proc *proc)
         free(group);
     }
     cg_links_close(proc->links);
+    if (proc->topo) cg_topo_close(proc->topo);
     while (NULL != (req = proc->free)) {
         proc->free = req->next;
         free(req);

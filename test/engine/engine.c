@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "kernels/host/host.h"
 #include "test/engine/mesh.h"
+#include "topo/topo.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -326,6 +327,44 @@ static void test_bad_params(void **state)
     assert_non_null(strstr(last_line, "coll_gpu_slot_bytes is -1"));
 }
 
+/* Members on another host must never be tried over shared memory: the card names the host. */
+static void test_card(void **state)
+{
+    struct cg_proc_config config = {.self = 7};
+    struct cg_proc *proc;
+    struct cg_card card;
+
+    (void) state;
+    cg_params_default(&config.params);
+    assert_int_equal(cg_proc_open(&config, &proc, &card), CG_OK);
+    assert_true(0 != card.host);
+    assert_true(cg_topo_host() == card.host);
+    assert_true(strlen(card.socket) > 0);
+    cg_proc_close(proc);
+}
+
+/* Two hosts: shared memory inside each, the network between them, without being told by virtual_nodes. */
+static void test_two_hosts(void **state)
+{
+    struct mesh m;
+    struct mesh_comm c;
+    struct cg_trace trace;
+    unsigned seed = 23;
+
+    (void) state;
+    mesh_init(&m, 4);
+    m.net = &cg_net_loop;
+    m.host[2] = m.host[3] = 1;
+    assert_int_equal(mesh_open(&m), CG_OK);
+    assert_int_equal(mesh_comm_open(&m, "hosts", &c), CG_OK);
+    one(&m, &c, 50000, 0, &seed);
+    cg_group_trace(c.group[0], &trace);
+    assert_string_equal(trace.medium, "shm+net");
+    assert_int_equal(lines, 0);
+    mesh_comm_close(&c);
+    mesh_close(&m);
+}
+
 static void test_wanted(void **state)
 {
     struct cg_card cards[2] = {{.version = CG_CARD_VERSION, .host = 1}, {.version = CG_CARD_VERSION, .host = 1}};
@@ -374,6 +413,7 @@ static void test_release_early(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_card, quiet),     cmocka_unit_test_setup(test_two_hosts, quiet),
         cmocka_unit_test_setup(test_wanted, quiet),   cmocka_unit_test_setup(test_bad_params, quiet),
         cmocka_unit_test_setup(test_shm, quiet),      cmocka_unit_test_setup(test_orders, quiet),
         cmocka_unit_test_setup(test_mismatch, quiet), cmocka_unit_test_setup(test_params_differ, quiet),
