@@ -23,6 +23,7 @@ int cg_buf_kind_find(const char *name)
 int cg_buf_gpus(void) { return 0; }
 int cg_buf_select_gpu(int local_rank) { return (void) local_rank, -1; }
 size_t cg_buf_gpu_free(void) { return 0; }
+int cg_buf_device_sync(void) { return 0; }
 
 int cg_buf_alloc(struct cg_buf *b, int kind, size_t bytes)
 {
@@ -78,6 +79,8 @@ size_t cg_buf_gpu_free(void)
 
     return cg_buf_gpus() > 0 && check(cudaMemGetInfo(&unused, &total), "cudaMemGetInfo", 0) == 0 ? unused : 0;
 }
+
+int cg_buf_device_sync(void) { return check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", 0); }
 
 /* The driver's functions for VMM, looked up so that nothing links to libcuda. */
 struct vmm {

@@ -46,4 +46,7 @@ int cg_buf_write(const struct cg_buf *b, size_t at, const void *host, size_t byt
 int cg_buf_read(const struct cg_buf *b, size_t at, void *host, size_t bytes);
 int cg_buf_set(const struct cg_buf *b, size_t at, int byte, size_t bytes);
 
+/* cudaDeviceSynchronize; 0 at once without HAVE_CUDA. 0, or -1 with a line on stderr. */
+int cg_buf_device_sync(void);
+
 #endif

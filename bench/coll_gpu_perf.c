@@ -4,10 +4,12 @@
  * Times are taken on every rank around the call, each behind a barrier. The time of an iteration is that of its slowest
  * rank; the table shows the median over the iterations. algbw = bytes / time, busbw = algbw * 2 (n - 1) / n: what a
  * link must carry whatever the algorithm. Checked runs have an input of their own and a poisoned output, one before and
- * one after the timed ones. Exit status: 0, 1 wrong results or an error, 77 no GPU. */
+ * one after the timed ones. With --sync the time includes cudaDeviceSynchronize. Exit status: 0, 1 wrong results or an
+ * error, 77 no GPU. */
 #include "bench/buffer.h"
 #include "bench/data.h"
 #include "bench/options.h"
+#include "bench/setup.h"
 #include "bench/watch.h"
 
 #include <mpi.h>
@@ -20,6 +22,7 @@ struct bench {
     int rank, size;
     int send_kind, recv_kind;
     struct cg_buf send, recv;
+    size_t at;  /* byte of the buffers at which the data begins */
     char *host; /* as large as the buffers: inputs and results are made and checked here */
     struct cg_watch *watch;
     double *mine, *all; /* iters, and iters of every rank at rank 0 */
@@ -41,14 +44,14 @@ static void pause_us(double us)
 static void call(const struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op, size_t count,
                  int in_place)
 {
-    const void *src = in_place ? MPI_IN_PLACE : b->send.p;
+    const void *src = in_place ? MPI_IN_PLACE : b->send.p + b->at;
     MPI_Request req;
 
     if (!b->opt.nonblocking) {
-        MPI_Allreduce(src, b->recv.p, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD);
+        MPI_Allreduce(src, b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD);
         return;
     }
-    MPI_Iallreduce(src, b->recv.p, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD, &req);
+    MPI_Iallreduce(src, b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD, &req);
     MPI_Wait(&req, MPI_STATUS_IGNORE);
 }
 
@@ -67,10 +70,10 @@ static void checked_call(struct bench *b, const struct cg_data_type *t, const st
     uint64_t all[b->size], seed = ++b->seed;
 
     cg_data_fill(b->host, t, op, count, seed, b->rank);
-    cg_buf_set(&b->recv, 0, 0xa5, bytes);
-    cg_buf_write(in_place ? &b->recv : &b->send, 0, b->host, bytes);
+    cg_buf_set(&b->recv, b->at, 0xa5, bytes);
+    cg_buf_write(in_place ? &b->recv : &b->send, b->at, b->host, bytes);
     call(b, t, op, count, in_place);
-    cg_buf_read(&b->recv, 0, b->host, bytes);
+    cg_buf_read(&b->recv, b->at, b->host, bytes);
 
     gather_u64(b, cg_data_hash(b->host, bytes), all);
     for (int r = 1; b->rank == 0 && r < b->size; r++) *wrong += all[r] != all[0];
@@ -120,6 +123,7 @@ static void timed_calls(struct bench *b, const struct cg_data_type *t, const str
         MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime();
         call(b, t, op, count, in_place);
+        if (b->opt.sync && b->recv.kind != CG_BUF_HOST) cg_buf_device_sync();
         b->mine[i] = MPI_Wtime() - start;
     }
     statistics(b, row);
@@ -129,10 +133,11 @@ static void measure(struct bench *b, const struct cg_data_type *t, const struct 
                     int in_place, struct row *row)
 {
     *row = (struct row){0};
+    b->at = b->opt.offset * (size_t) t->size;
     if (b->opt.check) checked_call(b, t, op, count, in_place, &row->wrong);
     /* Timed calls in place feed results back: zeros stay zeros, and no value becomes a slow or infinite one. */
-    cg_buf_set(&b->send, 0, 0, count * (size_t) t->size);
-    cg_buf_set(&b->recv, 0, 0, count * (size_t) t->size);
+    cg_buf_set(&b->send, b->at, 0, count * (size_t) t->size);
+    cg_buf_set(&b->recv, b->at, 0, count * (size_t) t->size);
     timed_calls(b, t, op, count, in_place, row);
     if (b->opt.check) checked_call(b, t, op, count, in_place, &row->wrong);
 }
@@ -141,9 +146,9 @@ static double bandwidth(size_t bytes, double seconds) { return seconds > 0 ? (do
 
 static void print_head(const struct bench *b)
 {
-    printf("# coll_gpu_perf: %d ranks, -m %s, %s, %d warm-up and %d timed iterations, gap %g us, check %s; "
-           "coll/gpu %s\n", b->size, b->opt.memory, b->opt.nonblocking ? "nonblocking" : "blocking", b->opt.warmup,
-           b->opt.iters, b->opt.gap_us, b->opt.check ? "on" : "off",
+    printf("# coll_gpu_perf: %d ranks, -m %s, %s, %d warm-up and %d timed iterations, gap %g us, offset %zu, check %s; "
+           "coll/gpu %s\n", b->size, b->opt.memory,
+           b->opt.nonblocking ? "nonblocking" : b->opt.sync ? "with cudaDeviceSynchronize" : "blocking", b->opt.warmup, b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
            cg_watch_count(b->watch) ? "loaded" : "not loaded");
     printf("#\n#%11s %12s %8s %6s", "bytes", "count", "type", "op");
     for (int k = 0; k < 2; k++) {
@@ -187,6 +192,7 @@ static void print_csv(const struct bench *b, const struct cg_data_type *t, const
             r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw, bw * 2 * (b->size - 1) / b->size,
             b->opt.check ? (long long) r->wrong : -1, cg_watch_executor(r->bits, exec, sizeof(exec)),
             cg_watch_path(r->bits));
+    fflush(b->csv); /* what is done counts, also when a later size is too slow for its time */
 }
 
 /* One line of the table; returns wrong results at rank 0. */
@@ -221,7 +227,7 @@ static uint64_t run_all(struct bench *b)
         if (o->type != NULL ? t != o->type : t->alias) continue;
         for (const struct cg_data_op *op = cg_data_ops; op->name != NULL; op++) {
             if ((o->op != NULL && op != o->op) || (t->cls == CG_DATA_FLOAT && !op->floats)) continue;
-            for (size_t bytes = o->begin; bytes <= o->end; bytes = cg_options_next(o, bytes)) {
+            for (size_t bytes = 0; (bytes = cg_options_next(o, bytes)) > 0;) {
                 if (bytes >= (size_t) t->size) wrong += run_size(b, t, op, bytes);
             }
         }
@@ -254,7 +260,7 @@ static int open_buffers(struct bench *b)
 {
     int kind = strcmp(b->opt.memory, "mixed") == 0 ? (b->rank % 2 ? CG_BUF_HOST : CG_BUF_DEVICE)
                                                    : cg_buf_kind_find(b->opt.memory);
-    size_t n = (size_t) b->opt.iters;
+    size_t n = (size_t) b->opt.iters, bytes = b->opt.end + b->opt.offset * sizeof(double);
 
     if (!agreed(strcmp(b->opt.memory, "host") != 0 && choose_gpu() != 0)) {
         if (b->rank == 0) printf("coll_gpu_perf: no GPU for every rank, needed by -m %s\n", b->opt.memory);
@@ -267,7 +273,7 @@ static int open_buffers(struct bench *b)
     if (b->rank == 0 && b->opt.csv != NULL && (b->csv = fopen(b->opt.csv, "w")) == NULL) perror(b->opt.csv);
     return agreed(b->host == NULL || b->mine == NULL || b->all == NULL || b->watch == NULL ||
                   (b->rank == 0 && b->opt.csv != NULL && b->csv == NULL) ||
-                  cg_buf_alloc(&b->send, kind, b->opt.end) != 0 || cg_buf_alloc(&b->recv, kind, b->opt.end) != 0)
+                  cg_buf_alloc(&b->send, kind, bytes) != 0 || cg_buf_alloc(&b->recv, kind, bytes) != 0)
                ? 0 : 1;
 }
 
@@ -294,6 +300,11 @@ int main(int argc, char **argv)
     if (rc != 0) {
         MPI_Finalize();
         return rc < 0 ? 1 : 0; /* > 0: help was asked for */
+    }
+    if (b.opt.setup >= 0) {
+        rc = cg_setup_report(&b.opt, b.rank, b.size);
+        MPI_Finalize();
+        return rc;
     }
     b.seed = b.opt.seed;
     rc = open_buffers(&b);

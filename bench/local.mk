@@ -15,10 +15,10 @@ libcgbench_la_CFLAGS = $(cg_cflags)
 libcgbench_la_LDFLAGS = $(cg_ldflags)
 
 bin_PROGRAMS += coll_gpu_perf
-coll_gpu_perf_SOURCES = bench/coll_gpu_perf.c bench/options.c bench/options.h
+coll_gpu_perf_SOURCES = bench/coll_gpu_perf.c bench/options.c bench/options.h bench/setup.c bench/setup.h
 coll_gpu_perf_CPPFLAGS = $(cg_bench_cppflags)
 coll_gpu_perf_CFLAGS = $(cg_cflags)
 coll_gpu_perf_LDFLAGS = $(cg_ldflags)
 coll_gpu_perf_LDADD = $(cg_bench_libs)
 
-EXTRA_DIST += bench/compare
+EXTRA_DIST += bench/compare bench/sweep bench/figures.py bench/targets.py

@@ -5,10 +5,16 @@
 
 #include "bench/data.h"
 
+enum { CG_OPTIONS_SIZES = 256 };
+
 struct cg_options {
     size_t begin, end, step; /* bytes; step 0: by factor */
+    size_t size[CG_OPTIONS_SIZES]; /* instead: these, ascending */
+    int nsizes;
+    size_t offset;           /* of the buffers, in elements */
     double factor;
-    int iters, warmup, check, nonblocking, verbose;
+    int iters, warmup, check, nonblocking, sync, verbose;
+    int setup;                      /* communicators beyond the first to set up instead of measuring; -1: measure */
     int bad;                        /* mistakes found in the arguments */
     int places;                     /* bit 0: out of place, bit 1: in place */
     double gap_us;
@@ -21,7 +27,7 @@ struct cg_options {
 /* 0; 1: help was asked for, printed if speak; -1: an error, told on stderr if speak. Every rank parses the same. */
 int cg_options_parse(struct cg_options *o, int argc, char **argv, int speak);
 
-/* The size that follows. */
+/* The size that follows, the first for 0; 0: there is none. */
 size_t cg_options_next(const struct cg_options *o, size_t bytes);
 
 #endif
