@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stands in for run-in-tree, nvidia-smi and nvidia-cuda-mps-control of a GPU node: answers with OSU's recorded output.
+usage: fake_tree.py WHICH ARGUMENTS...
+GPUS: how many there are. CALLS: a file that gets every command. SLOW: a program that does not end."""
+import os
+import sys
+import time
+
+OSU = os.path.join(os.path.dirname(os.path.abspath(__file__)), "osu")
+VARIABLES = "NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS", "CUDA_MPS_PIPE_DIRECTORY"
+
+
+def after(words, option, default=""):
+    return words[words.index(option) + 1] if option in words else default
+
+
+def osu(name, words):
+    first, last = map(int, after(words, "-m").split(":"))
+    with open(os.path.join(OSU, name)) as text:
+        for line in text:
+            if not line[0].isdigit() or first <= int(line.split()[0]) <= last:
+                sys.stdout.write(line)
+    sys.stdout.flush()
+
+
+def perf(words):
+    if "--setup" in words:
+        print("# coll_gpu_perf --setup: ...\nwhat,value\nfirst_first_call_us,40000.0\nfirst_gpu_bytes,134217728\n"
+              "further_gpu_bytes,524288")
+        return
+    linger = "coll_gpu_linger_us" in words
+    sizes = after(words, "--sizes") or after(words, "-b")
+    with open(after(words, "--csv"), "w") as out:
+        out.write("bytes,mean_us,median_us,wrong,executor,path\n")
+        for size in sizes.split(","):
+            us = 2 + int(size) / 130e3 + ("--offset" in words) * 4 - 0.5 * linger
+            out.write(f"{size},{us + 1:.3f},{us:.3f},{os.environ.get('WRONG', 0)},fast,p2p\n")
+
+
+def main():
+    me, words = sys.argv[1], sys.argv[2:]
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write(" ".join([me] + words + [f"{v}={os.environ.get(v, '')}" for v in VARIABLES]) + "\n")
+        if me == "nvidia-cuda-mps-control" and not words:
+            calls.write("mps " + sys.stdin.read())
+    names = [os.path.basename(word) for word in words]
+    program = next((name for name in names if name.startswith(("osu_", "coll_gpu_perf"))), "")
+    if me == "nvidia-smi":
+        print("\n".join(["NVIDIA H200, 580.1"] * int(os.environ["GPUS"])))
+    elif "ompi_info" in words:
+        print("mca:coll:gpu:param:coll_gpu_fast_ll_max:value:32768\n"
+              "mca:coll:gpu:param:coll_gpu_fast_ll_max:source:default\n"
+              "mca:coll:gpu:param:coll_gpu_fast_ll128_max:value:8388608")
+    elif program == "coll_gpu_perf":
+        perf(words)
+    elif program:
+        osu(program, words)
+        if program == os.environ.get("SLOW"):
+            time.sleep(60)
+
+
+main()
