@@ -148,7 +148,8 @@ static void print_head(const struct bench *b)
 {
     printf("# coll_gpu_perf: %d ranks, -m %s, %s, %d warm-up and %d timed iterations, gap %g us, offset %zu, check %s; "
            "coll/gpu %s\n", b->size, b->opt.memory,
-           b->opt.nonblocking ? "nonblocking" : b->opt.sync ? "with cudaDeviceSynchronize" : "blocking", b->opt.warmup, b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
+           b->opt.nonblocking ? "nonblocking" : b->opt.sync ? "with cudaDeviceSynchronize" : "blocking", b->opt.warmup,
+           b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
            cg_watch_count(b->watch) ? "loaded" : "not loaded");
     printf("#\n#%11s %12s %8s %6s", "bytes", "count", "type", "op");
     for (int k = 0; k < 2; k++) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stands in for run-in-tree, nvidia-smi and nvidia-cuda-mps-control of a GPU node: answers with OSU's recorded output.
+"""Stands in for run-in-tree, nvidia-smi and nvidia-cuda-mps-control of a GPU node: answers with OSU's recorded output
+(osu_xccl_allreduce: NCCL's measured times of some sizes, in the format of that program).
 usage: fake_tree.py WHICH ARGUMENTS...
 GPUS: how many there are. CALLS: a file that gets every command. SLOW: a program that does not end."""
 import os
