@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The first communicator is MPI_COMM_WORLD: nothing but point-to-point messages precedes its first collective. GPU
  * memory is the difference in what the driver says is free, shared equally among the ranks of a GPU; all figures are
- * the worst rank's. The CUDA context and the buffers exist before. CALLS of each size, since a communicator may change its
- * path after the first ones. */
+ * the worst rank's. The CUDA context and the buffers exist before. CALLS of each size, since a communicator may change
+ * its path after the first ones. */
 #include "bench/setup.h"
 #include "bench/buffer.h"
 
