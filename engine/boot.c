@@ -7,6 +7,7 @@
  * Between two ranks messages are in order and both sides know which comes next, so one ordered channel suffices. */
 #include "engine/boot.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- tree ---- */
@@ -178,6 +179,7 @@ int cg_boot_open(struct cg_group *group, int reach)
     group->boot = calloc(1, sizeof(*group->boot) + most * sizeof(group->boot->talk[0]));
     if (NULL == group->boot) return CG_ERR_NOMEM;
     group->boot->reach = reach;
+    group->boot->since = cg_now_us();
     return CG_OK;
 }
 
@@ -197,10 +199,37 @@ static int finish(struct cg_group *g, int status)
     cg_proc_unlock(g->proc);
     if (status >= 0) return CG_OK;
     if (0 == g->rank) {
-        cg_log(0, "%s is not served by coll/gpu: set-up failed on rank %u: %s", g->label, g->boot->verdict.rank,
-               cg_status_text(status));
+        cg_log(g->proc->counters.setup_failures ? 1 : 0, "%s is not served by coll/gpu: set-up failed on rank %u: %s",
+               g->label, g->boot->verdict.rank, cg_status_text(status));
     }
     return status;
+}
+
+/* Whom this rank waits for, once in stuck_seconds. */
+static void report_wait(struct cg_group *g)
+{
+    struct cg_boot *b = g->boot;
+    char who[256] = "";
+    uint32_t child[2];
+    int n = children(g, child);
+    size_t at = 0;
+
+    if (!g->params.stuck_seconds || cg_now_us() - b->since < (uint64_t) g->params.stuck_seconds * 1000000) return;
+    b->since = cg_now_us();
+    if (BOOT_LINKS == b->stage) {
+        for (int i = 0; i < b->npeers && at < sizeof(who) - 16; i++) {
+            if (TALK_DONE != b->talk[i].state) at += (size_t) snprintf(who + at, sizeof(who) - at, " %u", b->peer[i]);
+        }
+    } else if (BOOT_HELLO_IN == b->stage || BOOT_DOWN_IN == b->stage) {
+        snprintf(who, sizeof(who), " %u", parent(g));
+    } else {
+        for (int i = 0; i < n; i++) {
+            if (b->msg[i].active) at += (size_t) snprintf(who + at, sizeof(who) - at, " %u", child[i]);
+        }
+    }
+    cg_log(0, "rank %u of %s has waited %d s in the set-up of this communicator, which every rank takes part in at its "
+              "first call; not heard from rank%s",
+           g->rank, g->label, g->params.stuck_seconds, who);
 }
 
 int cg_boot_step(struct cg_group *g)
@@ -215,7 +244,10 @@ int cg_boot_step(struct cg_group *g)
         }
         if (rc >= 0) rc = stages[b->stage].test ? stages[b->stage].test(g) : cg_msgs_test(g, &b->msg[0], &b->msg[1]);
         if (CG_OK == rc && stages[b->stage].end) rc = stages[b->stage].end(g);
-        if (CG_AGAIN == rc) return CG_AGAIN;
+        if (CG_AGAIN == rc) {
+            report_wait(g);
+            return CG_AGAIN;
+        }
         if (rc < 0) {
             cg_log(0, "rank %u of %s: a message of the set-up failed: %s", g->rank, g->label, cg_status_text(rc));
             return rc;

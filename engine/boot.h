@@ -49,6 +49,7 @@ enum boot_stage {
 
 struct cg_boot {
     int stage, begun, reach, npeers;
+    uint64_t since; /* us: begin, or the last report of a wait */
     struct boot_hello hello;
     struct boot_verdict verdict, child[2];
     struct boot_msg msg[2];

@@ -16,12 +16,28 @@ int cg_call_reach(int coll) { return rows[coll].reach; }
 int cg_call_reduces(int coll) { return rows[coll].reduces; }
 int cg_call_known(int coll) { return rows[coll].known; }
 
+/* May a buffer be missing on this rank? Where only some ranks send or receive, or nothing. */
+static int missing_allowed(const struct cg_call *call)
+{
+    switch (call->coll) {
+    case CG_COLL_ALLREDUCE:
+    case CG_COLL_BCAST:
+    case CG_COLL_ALLGATHER:
+    case CG_COLL_ALLTOALL:
+    case CG_COLL_REDUCE_SCATTER_BLOCK:
+    case CG_COLL_SCAN:
+        return 0;
+    }
+    return 1;
+}
+
 int cg_call_check(const struct cg_group *group, const struct cg_call *call)
 {
     if (call->coll <= CG_COLL_NONE || call->coll >= CG_COLL_COUNT || call->type < 0 || call->type >= CG_TYPE_COUNT ||
         call->root >= group->size || (NULL == call->src && NULL == call->dst)) {
         return CG_ERR_ARG;
     }
+    if ((NULL == call->src || NULL == call->dst) && !missing_allowed(call)) return CG_ERR_ARG;
     if (0 == call->count && NULL == call->src_len && NULL == call->dst_len && rows[call->coll].known) return CG_ERR_ARG;
     if (rows[call->coll].reduces && NULL == cg_reduce_host(call->type, call->redop)) return CG_ERR_UNSUPPORTED;
     return cg_plan_exists(call->coll, group->size) ? CG_OK : CG_ERR_UNSUPPORTED;

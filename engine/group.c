@@ -207,7 +207,7 @@ int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complet
     return rc;
 }
 
-void cg_group_break(struct cg_group *group, int status)
+void cg_group_break(struct cg_group *group, int status, uint32_t opno)
 {
     if (group->broken) return;
     group->broken = status;
@@ -215,7 +215,7 @@ void cg_group_break(struct cg_group *group, int status)
         struct cg_link_end *link = group->link[i];
         uint64_t op;
         if (NULL == link) continue;
-        op = link->op_base + group->opno + 1;
+        op = link->op_base + (opno ? opno : group->opno + 1);
         if (link->proxy) {
             cg_proxy_link_failed(link->proxy, op);
         } else {

@@ -59,6 +59,7 @@ struct cg_req {
     const char *src;              /* what the executor works on */
     char *dst;
     uint64_t links;               /* bit per neighbour that takes part */
+    uint32_t peer[CG_MAX_LINKS];  /* ranks behind the descriptor's links */
     const char *plan;
     struct cg_fault fault;
     struct cg_pos pos[CG_MAX_CHAN];
@@ -157,7 +158,7 @@ struct cg_gpu *cg_proc_gpu(struct cg_proc *proc, int device);
 
 /* group.c */
 void cg_group_free_if_unused(struct cg_group *group);
-void cg_group_break(struct cg_group *group, int status);
+void cg_group_break(struct cg_group *group, int status, uint32_t opno); /* opno: the operation that failed */
 /* Set-up for collectives of that reach, if it is not there or under way. */
 int cg_group_reach(struct cg_group *group, int reach);
 void cg_group_boot_ended(struct cg_group *group, int status);

@@ -56,6 +56,7 @@ static int fill_links(struct cg_req *req, struct cg_op *op)
         if (i < 0) return CG_ERR_INTERNAL;
         struct cg_link_end *end = g->link[i];
         struct cg_link *link = &cg_op_links(op)[l];
+        req->peer[l] = g->plan.peer[l];
         link->mine = end->mine;
         link->peer = end->peer;
         link->recv_slots = end->recv_slots;
@@ -192,7 +193,7 @@ static void fail(struct cg_req *req, int status)
     req->fault.status = status;
     cg_report_fault(req);
     if (req->group->size > 1)
-        cg_group_break(req->group, status); /* this rank's part is missing: lanes are out of step */
+        cg_group_break(req->group, status, req->opno); /* this rank's part is missing: lanes are out of step */
     end(req, status);
 }
 
@@ -371,7 +372,7 @@ static void slow_look(struct cg_group *g)
 
     if (++g->ticks % SLOW_LOOK || g->broken) return;
     rc = neighbor_failed(g);
-    if (rc < 0) cg_group_break(g, rc);
+    if (rc < 0) cg_group_break(g, rc, 0);
     now = cg_now_us();
     if (0 == g->head->moved_at) g->head->moved_at = now;
     if (g->params.stuck_seconds && now - g->head->moved_at > (uint64_t) g->params.stuck_seconds * 1000000) {

@@ -17,14 +17,21 @@ void cg_report_fault(const struct cg_req *req)
     char mine[128], theirs[128];
 
     describe(mine, sizeof(mine), req->call.coll, req->bytes, req->call.type, req->call.redop);
-    if (CG_ERR_MISMATCH != f->status || f->link >= g->plan.nlinks) {
+    if (CG_ERR_MISMATCH != f->status || f->link >= CG_MAX_LINKS) {
         cg_log(0, "rank %u of %s: operation %u, %s: %s", g->rank, g->label, req->opno, mine, cg_status_text(f->status));
         return;
     }
     describe(theirs, sizeof(theirs), f->got_coll, f->got_bytes, f->got_type, f->got_redop);
     cg_log(0, "rank %u of %s called %s (operation %u), but rank %u called %s (operation %u); all ranks must make the "
               "same calls in the same order with the same arguments",
-           g->rank, g->label, mine, f->want_opno, g->plan.peer[f->link], theirs, f->got_opno);
+           g->rank, g->label, mine, f->want_opno, req->peer[f->link], theirs, f->got_opno);
+}
+
+/* Has the neighbour shown that it is in this operation? Over the network that is seen from its first message only. */
+static int entered(const struct cg_link_end *end, uint32_t opno)
+{
+    if (CG_MEDIUM_NET == end->medium) return cg_load_acquire(&end->announce_in[opno % CG_ANNOUNCE].op) == opno;
+    return cg_load_acquire(&end->mine->posted) >= end->op_base + opno;
 }
 
 void cg_report_stuck(const struct cg_req *req)
@@ -36,12 +43,9 @@ void cg_report_stuck(const struct cg_req *req)
     describe(mine, sizeof(mine), req->call.coll, req->bytes, req->call.type, req->call.redop);
     who[0] = 0;
     for (int i = 0; i < g->nneighbors && at < sizeof(who) - 64; i++) {
-        const struct cg_link_end *end = g->link[i];
-        uint64_t posted = cg_load_acquire(&end->mine->posted);
-        if (CG_MEDIUM_SHM != end->medium || posted >= end->op_base + req->opno) continue;
-        at += (size_t) snprintf(who + at, sizeof(who) - at, " rank %u (last operation %llu)", g->neighbor[i],
-                                (unsigned long long) (posted > end->op_base ? posted - end->op_base : 0));
+        if (entered(g->link[i], req->opno)) continue;
+        at += (size_t) snprintf(who + at, sizeof(who) - at, " %u", g->neighbor[i]);
     }
     cg_log(0, "rank %u of %s has waited %d s in %s (operation %u); %s%s", g->rank, g->label, g->params.stuck_seconds,
-           mine, req->opno, at ? "not entered yet by" : "all neighbours on this host have entered it", who);
+           mine, req->opno, at ? "not heard of it from rank" : "all neighbours have entered it", who);
 }

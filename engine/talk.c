@@ -124,6 +124,15 @@ static int talk_ready(struct cg_group *g, struct boot_talk *t, uint32_t rank)
     return cg_msg_send(g, rank, &t->vout, sizeof(t->vout), &t->send);
 }
 
+/* Another medium helps where the two processes cannot reach each other (containers), not where one of them is short of
+ * memory or descriptors. Both sides see the same two verdicts. */
+static int another_medium(const struct boot_talk *t)
+{
+    int mine = t->vout.status, theirs = t->vin.status;
+
+    return t->medium != t->last_medium && (mine >= 0 || CG_ERR_PEER == mine) && (theirs >= 0 || CG_ERR_PEER == theirs);
+}
+
 static int talk_verdict(struct cg_group *g, struct boot_talk *t, uint32_t rank)
 {
     int rc = cg_msgs_test(g, &t->send, &t->recv);
@@ -137,7 +146,7 @@ static int talk_verdict(struct cg_group *g, struct boot_talk *t, uint32_t rank)
         t->link = NULL;
         CG_LOG(1, "rank %u of %s: no %s link with rank %u: %s", g->rank, g->label,
                CG_MEDIUM_SHM == t->medium ? "shared-memory" : "network", rank, cg_status_text(t->status));
-        if (t->medium != t->last_medium) {
+        if (another_medium(t)) {
             t->medium = t->last_medium;
             t->state = TALK_BEGIN;
             return CG_OK;

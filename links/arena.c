@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,6 +17,8 @@ static size_t whole_pages(size_t bytes)
     size_t page = (size_t) sysconf(_SC_PAGESIZE);
     return (bytes + page - 1) / page * page;
 }
+
+#define LARGE_BYTES ((size_t) 16 << 20)
 
 static int complain(struct cg_arena *a, int status, const char *what, size_t bytes, const char *cause,
                     const char *remedy)
@@ -28,6 +31,19 @@ static int complain(struct cg_arena *a, int status, const char *what, size_t byt
     return status;
 }
 
+/* Bytes that the machine can still give without ending processes; SIZE_MAX if it does not say. */
+static size_t memory_available(void)
+{
+    unsigned long long kib = 0;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "re");
+
+    if (!f) return SIZE_MAX;
+    while (fgets(line, sizeof(line), f) && sscanf(line, "MemAvailable: %llu", &kib) != 1) continue;
+    fclose(f);
+    return kib ? (size_t) kib * 1024 : SIZE_MAX;
+}
+
 static int reserve(struct cg_arena *a, const struct cg_chunk *c, size_t offset, size_t bytes)
 {
     int rc;
@@ -35,6 +51,11 @@ static int reserve(struct cg_arena *a, const struct cg_chunk *c, size_t offset, 
     if (a->limit > 0 && a->reserved + bytes > a->limit) {
         return complain(a, CG_ERR_SHM, "reserving", bytes, "coll_gpu_stage_limit is reached",
                         "raise it, or set it to 0 to switch it off");
+    }
+    /* The kernel would hand out the last page and then kill someone. */
+    if (bytes >= LARGE_BYTES && bytes > memory_available() / 2) {
+        return complain(a, CG_ERR_SHM, "reserving", bytes, "the machine has less than twice as much memory left",
+                        "lower coll_gpu_slots or coll_gpu_slot_bytes");
     }
     do {
         rc = fallocate(c->fd, 0, (off_t) offset, (off_t) bytes);

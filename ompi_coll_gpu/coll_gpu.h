@@ -58,6 +58,12 @@ enum cg_module_state {
     CG_MODULE_WANTED, /* native; set-up begun or to be begun by the first operation */
     CG_MODULE_READY,  /* native, set-up known to have succeeded */
 };
+/* Tags of set-up messages: the first is the communicator's own, those below it belong to persistent requests in the
+ * order in which they are made, the same on all ranks. Not from Open MPI's counter of nonblocking tags: that also moves
+ * from within progress (MPI_Comm_idup), in another order on each rank. So deep in that counter's range that a
+ * communicator gets there after 8 million nonblocking calls; within the 24 bits that pml/ucx keeps. */
+#define CG_BOOT_TAG (-8000000)
+
 /* A group's messages of set-up: context of cg_boot_pml. */
 struct cg_boot_at {
     ompi_communicator_t *comm;
@@ -70,6 +76,7 @@ typedef struct cg_module { /* a typedef, as OBJ_NEW wants it */
     struct cg_group *group;
     struct cg_boot_at boot;
     int state;
+    int groups;                      /* opened so far: for tags */
 } cg_module_t;
 OBJ_CLASS_DECLARATION(cg_module_t);
 mca_coll_base_module_t *cg_module_query(ompi_communicator_t *comm, int *priority);

@@ -117,7 +117,7 @@ static void members_free(struct members *mem)
     free(mem->cards);
 }
 
-static int open_group(const struct members *mem, struct cg_boot_at *at, struct cg_group **group)
+static int open_group(cg_module_t *m, const struct members *mem, struct cg_boot_at *at, struct cg_group **group)
 {
     struct cg_group_config config = {
         .rank = (uint32_t) ompi_comm_rank(at->comm),
@@ -129,7 +129,7 @@ static int open_group(const struct members *mem, struct cg_boot_at *at, struct c
         .boot_ctx = at,
     };
 
-    at->tag = ompi_coll_base_nbc_reserve_tags(at->comm, 1);
+    at->tag = CG_BOOT_TAG - m->groups++;
     return cg_group_open(cg_state.proc, &config, group);
 }
 
@@ -145,7 +145,7 @@ static int decide(cg_module_t *m)
     struct members mem;
     int rc = members_find(&mem, m->comm);
 
-    if (rc == CG_OK && mem.wanted) rc = open_group(&mem, &m->boot, &m->group);
+    if (rc == CG_OK && mem.wanted) rc = open_group(m, &mem, &m->boot, &m->group);
     members_free(&mem);
     if (rc != CG_OK) return refused(m, rc);
     m->state = mem.wanted ? CG_MODULE_WANTED : CG_MODULE_DOWN;
@@ -193,7 +193,7 @@ int cg_module_group(cg_module_t *m, struct cg_boot_at *at, struct cg_group **gro
     int rc = members_find(&mem, m->comm);
 
     at->comm = m->comm;
-    if (rc == CG_OK) rc = open_group(&mem, at, group);
+    if (rc == CG_OK) rc = open_group(m, &mem, at, group);
     members_free(&mem);
     if (rc != CG_OK) return refused(m, rc);
     rc = settle(*group);

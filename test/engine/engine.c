@@ -343,6 +343,45 @@ static void test_card(void **state)
     cg_proc_close(proc);
 }
 
+/* A rank that waits for others to come to their first call says for whom. */
+static void test_wait_is_reported(void **state)
+{
+    struct mesh m;
+    struct mesh_comm c;
+    struct job j;
+    unsigned seed = 29;
+
+    (void) state;
+    mesh_init(&m, 3);
+    for (uint32_t r = 0; r < 3; r++) m.params[r].stuck_seconds = 1;
+    assert_int_equal(mesh_open(&m), CG_OK);
+    assert_int_equal(mesh_comm_open(&m, "late", &c), CG_OK);
+    job_begin(&j, 3, 100, 0, 1);
+    for (uint32_t r = 0; r < 2; r++) job_post(&j, &c, r);
+    for (int i = 0; i < 12; i++) {
+        usleep(100000);
+        mesh_spin(&m, 20, &seed);
+    }
+    assert_non_null(strstr(last_line, "of late has waited 1 s in the set-up"));
+    assert_non_null(strstr(last_line, "not heard from rank 2"));
+    job_post(&j, &c, 2);
+    assert_true(mesh_run(&m, j.op, 3, &seed));
+    job_end(&j);
+
+    job_begin(&j, 3, 100, 0, 2);
+    for (uint32_t r = 0; r < 2; r++) job_post(&j, &c, r);
+    for (int i = 0; i < 12; i++) {
+        usleep(100000);
+        mesh_spin(&m, 20000, &seed);
+    }
+    assert_non_null(strstr(last_line, "not heard of it from rank 2"));
+    job_post(&j, &c, 2);
+    assert_true(mesh_run(&m, j.op, 3, &seed));
+    job_end(&j);
+    mesh_comm_close(&c);
+    mesh_close(&m);
+}
+
 /* Two hosts: shared memory inside each, the network between them, without being told by virtual_nodes. */
 static void test_two_hosts(void **state)
 {
@@ -414,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_card, quiet),     cmocka_unit_test_setup(test_two_hosts, quiet),
+        cmocka_unit_test_setup(test_wait_is_reported, quiet),
         cmocka_unit_test_setup(test_wanted, quiet),   cmocka_unit_test_setup(test_bad_params, quiet),
         cmocka_unit_test_setup(test_shm, quiet),      cmocka_unit_test_setup(test_orders, quiet),
         cmocka_unit_test_setup(test_mismatch, quiet), cmocka_unit_test_setup(test_params_differ, quiet),

@@ -107,10 +107,12 @@ static void freed(void)
  * MPI 4.1.) */
 static void idup(unsigned *shared)
 {
-    MPI_Comm child;
+    MPI_Comm child, keep = comm[0];
     MPI_Request req[2];
 
+    MPI_Comm_dup(keep, &comm[0]); /* fresh: set-up runs while the duplication is outstanding */
     MPI_Comm_idup(comm[0], &child, &req[0]);
+    for (int i = 0, done; i < (int) draw(&mine, 200); i++) MPI_Test(&req[0], &done, MPI_STATUS_IGNORE);
     prepare(0, 2 + (int) draw(shared, 1000));
     block(0, 0);
     prepare(1, 2 + (int) draw(shared, 1000));
@@ -122,6 +124,8 @@ static void idup(unsigned *shared)
     MPI_Allreduce(in[3], out[3], 10, MPI_INT, MPI_SUM, child);
     for (int i = 0; i < 4; i++) verify(i, "idup");
     MPI_Comm_free(&child);
+    MPI_Comm_free(&comm[0]);
+    comm[0] = keep;
 }
 
 int main(int argc, char **argv)
