@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the tests over the mesh share: allreduces of every rank with known results, and the last line that was logged. */
+ * What tests over the mesh share: allreduces of every rank with known results, and the last line that was logged. */
 #ifndef CG_TEST_ENGINE_JOB_H
 #define CG_TEST_ENGINE_JOB_H
 
