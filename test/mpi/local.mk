@@ -1,5 +1,6 @@
-mpi_scripts = test/mpi/types.sh test/mpi/device.sh test/mpi/fallback.sh test/mpi/order.sh test/mpi/comms.sh \
-	test/mpi/threads.sh test/mpi/errors.sh test/mpi/params.sh test/mpi/bits.sh test/mpi/killed.sh test/mpi/hosts.sh
+mpi_scripts = test/mpi/types.sh test/mpi/every.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
+	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/params.sh test/mpi/bits.sh \
+	test/mpi/killed.sh test/mpi/hosts.sh
 EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh
 CLEANFILES += test/mpi/fake/dir/mca_coll_gpu.so
 TESTS += $(mpi_scripts)
@@ -9,6 +10,27 @@ test_mpi_types_SOURCES = test/mpi/types.c test/mpi/mpi_test.c test/mpi/mpi_test.
 test_mpi_types_CFLAGS = $(cg_cflags)
 test_mpi_types_LDFLAGS = $(cg_ldflags)
 test_mpi_types_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/every
+test_mpi_every_SOURCES = test/mpi/every.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
+	test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_every_CFLAGS = $(cg_cflags)
+test_mpi_every_LDFLAGS = $(cg_ldflags)
+test_mpi_every_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/reduce
+test_mpi_reduce_SOURCES = test/mpi/reduce.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
+	test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_reduce_CFLAGS = $(cg_cflags)
+test_mpi_reduce_LDFLAGS = $(cg_ldflags)
+test_mpi_reduce_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/requests
+test_mpi_requests_SOURCES = test/mpi/requests.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
+	test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_requests_CFLAGS = $(cg_cflags)
+test_mpi_requests_LDFLAGS = $(cg_ldflags)
+test_mpi_requests_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/fallback
 test_mpi_fallback_SOURCES = test/mpi/fallback.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h

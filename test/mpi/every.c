@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every collective that moves data, in every form, in place and not, with every root, over types with and without gaps
+ * that differ between ranks, against what its definition says. What is insignificant is poisoned; guards, gaps, what is
+ * not received and the send buffer must survive. (Reductions: reduce.c.) */
+#include "test/mpi/every.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Who takes part: one group, two groups, or neighbours of a graph. */
+static struct {
+    MPI_Comm comm;
+    int inter, graph, rank, size; /* here */
+    int me, peers;                /* number among all ranks; length of arrays */
+    int peer[MOST];               /* number among all ranks of peer i */
+    int nin, in[2], in_edge[2], nout, out[2];
+} w;
+
+/* One direction of a call on this rank. */
+struct side {
+    int on, blocks;
+    struct block {
+        const struct layout *layout;
+        size_t units;
+        ptrdiff_t at;             /* origin of unit 0, from the buffer */
+        int from, key;            /* of the data */
+    } block[MOST];
+    size_t end;                   /* of all blocks */
+};
+
+static struct test {
+    enum every coll;
+    enum form form;
+    int in_place, root, family, mixed, count; /* mixed: layouts differ between ranks */
+} t;
+static struct area send, recv;
+static struct side out, in;
+static int counts[2][MOST], disps[2][MOST];
+static MPI_Aint wdisps[2][MOST];
+static MPI_Datatype types[2][MOST];
+static uint64_t cases, posts; /* posts: native ones */
+static int staged;
+
+/* ---- what a collective is ---- */
+
+enum { PARTS = 1, TYPED = 2 };
+static int sends_parts(void) { return t.coll == Scatterv || t.coll == Alltoallv || t.coll == Neighbor_alltoallv; }
+static int typed(void) { return t.coll == Alltoallw || t.coll == Neighbor_alltoallw; }
+static int recvs_parts(void)
+{
+    return t.coll == Allgatherv || t.coll == Gatherv || t.coll == Alltoallv || t.coll == Neighbor_allgatherv ||
+           t.coll == Neighbor_alltoallv;
+}
+static int irregular(void) { return sends_parts() || recvs_parts() || typed(); }
+static int to_root(void) { return t.coll == Gather || t.coll == Gatherv; }
+static int from_root(void) { return t.coll == Bcast || t.coll == Scatter || t.coll == Scatterv; }
+static int rooted(void) { return to_root() || from_root(); }
+static int neighbors(void) { return t.coll >= Neighbor_allgather; }
+static int to_each(void) /* sends different data to different ranks */
+{
+    return t.coll == Scatter || t.coll == Scatterv || (t.coll >= Alltoall && t.coll <= Alltoallw) ||
+           t.coll >= Neighbor_alltoall;
+}
+
+/* Units from one rank to another: equal on both; for alltoall in place the same in both directions. */
+static size_t units(int from, int to)
+{
+    if (!irregular()) return (size_t) t.count;
+    if (!to_each()) to = 0;
+    return (size_t) (t.count * ((from + to) % 3) + (from + to + 1) % 2) * (t.count > 0);
+}
+
+static int at_root(void) { return w.inter ? t.root == MPI_ROOT : t.root == w.rank; }
+static int beside_root(void) { return w.inter && t.root == MPI_PROC_NULL; }
+
+static const struct layout *layout(int direction, int peer)
+{
+    int which = t.mixed ? w.me + 2 * direction + (typed() ? peer : 0) : 0;
+
+    /* between groups Open MPI's own Scatterv and Gatherv want types of equal counts */
+    if (w.inter) which = 2 * t.mixed;
+    return every_layout(t.family, which % LAYOUTS);
+}
+
+/* ---- blocks ---- */
+
+static void add(struct side *s, const struct layout *l, size_t n, int from, int key)
+{
+    s->on = 1;
+    s->block[s->blocks++] = (struct block){l, n, 0, from, key};
+}
+
+static void define_sent(void)
+{
+    int n = w.graph ? w.nout : w.peers;
+
+    memset(&out, 0, sizeof(out));
+    if ((from_root() && !at_root()) || (to_root() && (beside_root() || (w.inter && at_root())))) return;
+    if (!to_each()) add(&out, layout(0, 0), units(w.me, 0), w.me, 0);
+    for (int i = 0; i < n && to_each(); i++) {
+        int to = w.graph ? w.out[i] : w.peer[i];
+        add(&out, layout(0, i), units(w.me, to), w.me, w.graph ? i : to);
+    }
+    out.on = 1;
+}
+
+static void define_received(void)
+{
+    int n = w.graph ? w.nin : w.peers, key = to_each() ? w.me : 0;
+
+    memset(&in, 0, sizeof(in));
+    if ((to_root() && !at_root()) || (from_root() && (beside_root() || (w.inter && at_root())))) return;
+    if (t.coll == Bcast && at_root()) return;
+    for (int i = 0; i < n && !from_root(); i++) {
+        int from = w.graph ? w.in[i] : w.peer[i];
+        add(&in, layout(1, i), units(from, w.me), from, w.graph && to_each() ? w.in_edge[i] : key);
+    }
+    if (from_root()) {
+        int from = w.inter ? w.peer[t.root] : t.root;
+        add(&in, layout(1, 0), units(from, w.me), from, key);
+    }
+    in.on = 1;
+}
+
+/* Blocks one after another; in parts backwards, with holes between them. */
+static void place(struct side *s, int d, int parts)
+{
+    ptrdiff_t at = 0;
+
+    for (int k = 0; k < s->blocks; k++) {
+        int i = parts || typed() ? s->blocks - 1 - k : k;
+        struct block *b = &s->block[i];
+        if (parts) at += 3 * b->layout->extent;
+        if (typed()) at += 24;
+        b->at = at;
+        at += (ptrdiff_t) b->units * b->layout->extent;
+        counts[d][i] = (int) b->units * b->layout->per_unit;
+        disps[d][i] = (int) (typed() ? b->at : b->at / b->layout->extent * b->layout->per_unit);
+        wdisps[d][i] = b->at;
+        types[d][i] = b->units ? b->layout->type : (MPI_Datatype) MPI_BYTE;
+    }
+    s->end = (size_t) at;
+}
+
+static void put_block(struct area *a, const struct block *b)
+{
+    for (size_t i = 0; i < b->units; i++) every_put(a->image + GUARD + b->at, b->layout, i, b->from, b->key);
+}
+
+static void put_all(struct area *a, const struct side *s)
+{
+    for (int i = 0; i < s->blocks; i++) put_block(a, &s->block[i]);
+}
+
+/* ---- one case ---- */
+
+static int one_buffer(void) { return t.coll == Bcast; }
+
+static void set_sent(struct call *c)
+{
+    if (one_buffer() && beside_root()) c->rcount = t.count, c->rtype = MPI_INT; /* Open MPI looks at them there, too */
+    if (!out.on) return;
+    c->sbuf = out.end || out.blocks == 0 ? send.user + GUARD : NULL;
+    if (one_buffer()) c->rbuf = send.user + GUARD;
+    if (sends_parts() || typed()) {
+        c->scounts = counts[0];
+        c->sdisps = disps[0];
+        c->swdisps = wdisps[0];
+        c->stypes = types[0];
+        c->stype = layout(0, 0)->type;
+    } else {
+        c->scount = t.count;
+        if (out.blocks) c->scount = (int) out.block[0].units;
+        c->scount *= layout(0, 0)->per_unit;
+        c->stype = layout(0, 0)->type;
+    }
+    if (one_buffer()) c->rcount = c->scount, c->rtype = c->stype;
+}
+
+static void set_received(struct call *c)
+{
+    if (!in.on) return;
+    c->rbuf = in.end || in.blocks == 0 ? recv.user + GUARD : NULL;
+    if (recvs_parts() || typed()) {
+        c->rcounts = counts[1];
+        c->rdisps = disps[1];
+        c->rwdisps = wdisps[1];
+        c->rtypes = types[1];
+        c->rtype = layout(1, 0)->type;
+    } else {
+        c->rcount = t.count;
+        if (in.blocks) c->rcount = (int) in.block[0].units;
+        c->rcount *= layout(1, 0)->per_unit;
+        c->rtype = layout(1, 0)->type;
+    }
+}
+
+/* In place: what this rank would send lies where it would receive it, or stays where it would send it from. */
+static void set_in_place(struct call *c)
+{
+    if (!t.in_place) return;
+    if (from_root() && at_root()) c->rbuf = MPI_IN_PLACE, in.on = 0;
+    if (from_root() || (to_root() && !at_root())) return;
+    c->sbuf = MPI_IN_PLACE;
+    out.on = 0;
+    if (to_each()) {
+        for (int i = 0; i < in.blocks; i++) {
+            struct block b = in.block[i];
+            b.from = w.me;
+            b.key = w.peer[i];
+            put_block(&recv, &b);
+        }
+    } else {
+        put_block(&recv, &in.block[w.rank]);
+    }
+}
+
+static void run(const struct call *c)
+{
+    MPI_Request request;
+    int rc = every_issue(c, t.form, &request);
+
+    CHECK(rc == MPI_SUCCESS, "%s: code %d", every_name[t.coll], rc);
+    for (int round = 0; round < (t.form == PERSISTENT ? 2 : 1) && t.form != BLOCKING; round++) {
+        if (round) every_load(&recv);
+        if (t.form == PERSISTENT) MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (t.form == PERSISTENT) MPI_Request_free(&request);
+}
+
+static void verdict(const char *what, int good)
+{
+    CHECK(good, "%s of %s: form %d, in place %d, root %d, family %d, mixed %d, count %d, inter %d", what,
+          every_name[t.coll], t.form, t.in_place, t.root, t.family, t.mixed, t.count, w.inter);
+}
+
+/* Links of every rank to every other (CG_COLL_TABLE). */
+static int all_links(void) { return t.coll == Gatherv || (t.coll >= Scatterv && t.coll <= Alltoallw); }
+
+/* Of what all ranks know to be nothing, nothing is made; a broadcast to oneself ends in MPI_Bcast. */
+static uint64_t expected_posts(void)
+{
+    if (all_links() && w.size > 17) return 0;
+    if (t.count == 0 && (!irregular() || t.coll == Allgatherv)) return 0;
+    if (t.coll == Bcast && w.size == 1 && t.form != PERSISTENT) return 0;
+    return t.form == PERSISTENT ? 2 : 1;
+}
+
+static void one_case(void)
+{
+    struct call c = {.coll = t.coll, .comm = w.comm, .root = t.root};
+
+    every_poison(&c);
+    define_sent();
+    define_received();
+    place(&out, 0, sends_parts());
+    place(&in, 1, recvs_parts());
+    every_begin(&send, out.end);
+    every_begin(&recv, in.end);
+    put_all(&send, &out);
+    set_sent(&c);
+    set_received(&c);
+    set_in_place(&c);
+    every_load(&send);
+    every_load(&recv);
+    run(&c);
+    if (in.on) put_all(&recv, &in);
+    verdict("result", every_same(&recv, 0, 0));
+    verdict("send buffer", every_same(&send, 0, 0));
+    cases++;
+    posts += expected_posts();
+}
+
+/* ---- all cases ---- */
+
+static int may_be_in_place(void) { return !w.inter && t.coll != Bcast && !neighbors(); }
+
+/* Between two groups the root is of the first one. */
+static int root_here(int root)
+{
+    if (!w.inter) return root;
+    return w.inter == 1 ? (root == w.rank ? MPI_ROOT : MPI_PROC_NULL) : root;
+}
+
+static void forms(void)
+{
+    for (int form = 0; form < FORMS; form++) {
+        for (int in_place = 0; in_place <= may_be_in_place(); in_place++) {
+            t.form = (enum form) form;
+            t.in_place = in_place;
+            one_case();
+        }
+    }
+}
+
+static void sweep(const int *sizes, int nsizes, int roots)
+{
+    for (int coll = Bcast; coll < EVERY_COUNT; coll++) {
+        t.coll = (enum every) coll;
+        if (neighbors() != w.graph) continue;
+        /* Open MPI's own takes its displacements for elements on one rank */
+        if (t.coll == Alltoallw && test_size == 1 && staged) continue;
+        for (int i = 0; i < nsizes * FAMILIES * 2; i++) {
+            t.count = sizes[i % nsizes];
+            t.mixed = i / nsizes % 2;
+            t.family = i / nsizes / 2;
+            /* Bruck's algorithm, in Open MPI's own Alltoall for many ranks, wants one layout */
+            if (t.mixed && all_links() && w.size > 17) continue;
+            for (int root = 0; root < (rooted() ? roots : 1); root++) {
+                t.root = root_here(root);
+                forms();
+            }
+        }
+    }
+}
+
+static void one_group(void)
+{
+    memset(&w, 0, sizeof(w));
+    w.comm = MPI_COMM_WORLD;
+    w.rank = w.me = test_rank;
+    w.size = w.peers = test_size;
+    for (int i = 0; i < test_size; i++) w.peer[i] = i;
+}
+
+static void two_groups(void)
+{
+    int color = test_rank % 2;
+    MPI_Comm half;
+
+    memset(&w, 0, sizeof(w));
+    MPI_Comm_split(MPI_COMM_WORLD, color, test_rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !color, 5, &w.comm);
+    MPI_Comm_free(&half);
+    MPI_Comm_rank(w.comm, &w.rank);
+    MPI_Comm_size(w.comm, &w.size);
+    MPI_Comm_remote_size(w.comm, &w.peers);
+    w.inter = 1 + color;
+    w.me = test_rank;
+    for (int i = 0; i < w.peers; i++) w.peer[i] = 2 * i + !color;
+}
+
+/* Everyone sends to the next rank, even ranks also to the one after it. */
+static void a_graph(void)
+{
+    int n = test_size, r = test_rank, weights[2] = {1, 1};
+
+    one_group();
+    w.graph = 1;
+    w.out[w.nout++] = (r + 1) % n;
+    if (r % 2 == 0) w.out[w.nout++] = (r + 2) % n;
+    w.in[w.nin++] = (r + n - 1) % n;
+    if ((r + 2 * n - 2) % n % 2 == 0) {
+        w.in_edge[w.nin] = 1;
+        w.in[w.nin++] = (r + 2 * n - 2) % n;
+    }
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, w.nin, w.in, weights, w.nout, w.out, weights,
+                                   MPI_INFO_NULL, 0, &w.comm);
+}
+
+static void check_counters(const char *kinds)
+{
+    uint64_t were = test_counter("posts");
+
+    if (staged) posts = 0;
+    CHECK(were == posts, "%llu calls were native instead of %llu", (unsigned long long) were,
+          (unsigned long long) posts);
+    CHECK(!staged || test_counter("staged") > 0 || strcmp(kinds, "dd"), "no call was staged");
+}
+
+/* argv: h or d for send and receive buffers of even ranks, then of odd ranks; native or staged (between groups and
+ * among neighbours always staged); the counts. */
+int main(int argc, char **argv)
+{
+    int sizes[8], n = 0, most = 0;
+    const char *kinds;
+
+    test_init(&argc, &argv, MPI_THREAD_SINGLE);
+    kinds = argv[1 + test_rank % 2];
+    staged = !strcmp(argv[3], "staged");
+    for (; n < argc - 4 && n < 8; n++) {
+        sizes[n] = atoi(argv[4 + n]);
+        if (sizes[n] > most) most = sizes[n];
+    }
+    every_areas(&send, &recv, (size_t) test_size * (size_t) (2 * most + 5) * 40, kinds);
+    one_group();
+    sweep(sizes, n, test_size < 3 ? test_size : 3);
+    check_counters(kinds);
+    a_graph();
+    sweep(sizes, n, 1);
+    MPI_Comm_free(&w.comm);
+    if (test_size > 1) {
+        two_groups();
+        sweep(sizes, n, 1);
+        MPI_Comm_free(&w.comm);
+    }
+    if (test_rank == 0) printf("%llu cases\n", (unsigned long long) cases);
+    return test_end();
+}
