@@ -4,15 +4,16 @@
  * reduce move bytes, and a type with gaps is packed here without the peers' notice. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 struct row {
+    const char *name;
     enum cg_flow flow;
     enum cg_layout sent, received;
     int coll;
 };
 #define ROW(name, sig, flow, sent, received, coll) \
-    [CG_ROW_##name] = {CG_##flow, CG_##sent, CG_##received, CG_COLL_##coll},
+    [CG_ROW_##name] = {#name, CG_##flow, CG_##sent, CG_##received, CG_COLL_##coll},
 static const struct row rows[CG_ROWS] = {CG_COLLECTIVES(ROW)};
 #undef ROW
 
@@ -143,6 +144,27 @@ static void own_count(struct cg_call *call, const struct cg_role *role, const st
     else call->count = cg_piece_bytes(&one->one);
 }
 
+static uint64_t own_bytes(const struct cg_side *s, enum cg_layout layout, const uint64_t *len,
+                          const struct cg_role *role)
+{
+    if (s->list) return len[role->rank];
+    return cg_piece_bytes(&s->one) / (layout == CG_EACH ? (uint64_t) role->size : 1);
+}
+
+/* What a rank sends to itself it must expect from itself: seen here, before others wait for it. */
+static int own_agree(const struct cg_job *job, const struct cg_role *role, const struct row *row)
+{
+    uint64_t sent, received;
+
+    if (!role->sends || !role->recvs) return MPI_SUCCESS;
+    sent = own_bytes(&job->send, row->sent, job->call.src_len, role);
+    received = own_bytes(&job->recv, row->received, job->call.dst_len, role);
+    if (sent == received) return MPI_SUCCESS;
+    cg_log(0, "rank %d of its communicator called %s with %" PRIu64 " bytes for itself but expects %" PRIu64
+           " from itself: the counts or types of its two buffers do not match", role->rank, row->name, sent, received);
+    return MPI_ERR_TRUNCATE;
+}
+
 static int moving(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
 {
     const struct row *row = &rows[a->row];
@@ -163,7 +185,7 @@ static int moving(struct cg_job *job, const struct cg_role *role, const struct c
     call->count = irregular(row) ? 0 : cg_regular_bytes(role, a);
     if (irregular(row)) own_count(call, role, job, row);
     if (role->in_place) in_place(call, role, row);
-    return MPI_SUCCESS;
+    return own_agree(job, role, row);
 }
 
 /* Types that the engine reduces are predefined and have no gaps: the buffers are what they look like. */

@@ -37,6 +37,9 @@ static int type_of(const struct ompi_datatype_t *dt, int *class)
     case OMPI_DATATYPE_MPI_C_BOOL:
         *class = CLASS_BOOL;
         return dt->super.size == 1 ? CG_TYPE_U8 : -1;
+    case OMPI_DATATYPE_MPI_LOGICAL: /* true is 1, as Open MPI's own operations have it */
+        *class = CLASS_BOOL;
+        return signed_of(dt->super.size);
     case OMPI_DATATYPE_MPI_FLOAT:
     case OMPI_DATATYPE_MPI_DOUBLE:
     case OMPI_DATATYPE_MPI_REAL:

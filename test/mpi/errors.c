@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Errors come back through the communicator's error handler; nothing hangs; other communicators go on. argv: what to do
- *   mismatch   ranks whose calls do not match
+ *   mismatch   ranks whose calls do not match, and calls that do not match themselves
  *   setup      the environment makes set-up fail: blocking calls are served by the next component, nonblocking ones
  *              fail until a blocking one has settled it, creation of communicators works all along
  *   served     the component serves nothing here: everything works, nothing is native
@@ -77,6 +77,35 @@ static void mismatch(int nonblocking, int counts, const char *what)
     CHECK(reduce(MPI_COMM_WORLD, nonblocking, 10, MPI_SUM) == MPI_SUCCESS, "%s: the world failed, too", what);
 }
 
+static void other_collective(void)
+{
+    MPI_Comm comm = fresh();
+    int rc;
+
+    CHECK(reduce(comm, 0, 10, MPI_SUM) == MPI_SUCCESS, "a good call failed");
+    if (test_rank == 0) rc = MPI_Allgather(in, 10, MPI_INT, out, 10, MPI_INT, comm);
+    else rc = MPI_Allreduce(in, out, 10, MPI_INT, MPI_SUM, comm);
+    CHECK(rc != MPI_SUCCESS && handled == 1, "another collective: code %d, handler called %d times", rc, handled);
+    MPI_Comm_free(&comm);
+}
+
+/* Seen by every rank in its own arguments: nothing is sent, the communicator goes on. */
+static void own_mismatch(void)
+{
+    MPI_Comm comm = fresh();
+    int counts[64], disps[64], class;
+
+    for (int i = 0; i < test_size; i++) counts[i] = disps[i] = 3;
+    MPI_Error_class(MPI_Allgather(in, 2, MPI_INT, out, 3, MPI_INT, comm), &class);
+    CHECK(class == MPI_ERR_TRUNCATE && handled == 1, "allgather: class %d, handler called %d times", class, handled);
+    MPI_Error_class(MPI_Allgatherv(in, 2, MPI_INT, out, counts, disps, MPI_INT, comm), &class);
+    CHECK(class == MPI_ERR_TRUNCATE && handled == 2, "allgatherv: class %d, handler called %d times", class, handled);
+    MPI_Error_class(MPI_Alltoall(in, 3, MPI_INT, out, 3, MPI_DOUBLE, comm), &class);
+    CHECK(class == MPI_ERR_TRUNCATE && handled == 3, "alltoall: class %d, handler called %d times", class, handled);
+    CHECK(reduce(comm, 0, COUNT, MPI_SUM) == MPI_SUCCESS, "the communicator does not go on");
+    MPI_Comm_free(&comm);
+}
+
 static void setup(void)
 {
     MPI_Comm comm = fresh();
@@ -126,6 +155,8 @@ int main(int argc, char **argv)
         mismatch(1, 1, "count, nonblocking");
         mismatch(0, 0, "operation");
         mismatch(1, 0, "operation, nonblocking");
+        other_collective();
+        own_mismatch();
     } else if (!strcmp(argv[1], "setup")) {
         setup();
     } else if (!strcmp(argv[1], "killed")) {

@@ -7,6 +7,8 @@ for shape in 2:0 3:2; do
     ok "${shape%:*}" "enable=always virtual_nodes=${shape#*:}" errors mismatch
     said "rank 0 of .* called allreduce of 44 bytes of I32 with SUM .* but rank 1 called allreduce of 40 bytes"
     said "rank 1 of .* called allreduce of 40 bytes of I32 with SUM .* but rank 0 called .* with BXOR"
+    said "called allreduce of 40 bytes of I32 .* but rank 0 called allgather"
+    said "called allgather with 8 bytes for itself but expects 12 from itself" "${shape%:*}"
 done
 ok 3 "enable=always stage_limit=4096" errors setup
 said "stage_limit is reached"

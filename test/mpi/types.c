@@ -7,49 +7,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INT = 1, FLT = 2, LOGICAL = 4 };
+enum { INT = 1, FLT = 2, LOGICAL = 4, FINT = 8 }; /* FINT: Fortran's integers, which know no logical operation */
 
 /* name, C type, unsigned type in which sums and products wrap, MPI type, class */
-#define TYPES(X)                                                                                      \
-    X(schar, signed char, unsigned char, MPI_SIGNED_CHAR, INT)                                        \
-    X(plain_char, char, unsigned char, MPI_CHAR, INT)                                                 \
-    X(uchar, unsigned char, unsigned char, MPI_UNSIGNED_CHAR, INT)                                    \
-    X(sshort, short, unsigned short, MPI_SHORT, INT)                                                  \
-    X(ushort, unsigned short, unsigned short, MPI_UNSIGNED_SHORT, INT)                                \
-    X(sint, int, unsigned, MPI_INT, INT)                                                              \
-    X(uint, unsigned, unsigned, MPI_UNSIGNED, INT)                                                    \
-    X(slong, long, unsigned long, MPI_LONG, INT)                                                      \
-    X(ulong, unsigned long, unsigned long, MPI_UNSIGNED_LONG, INT)                                    \
-    X(sllong, long long, unsigned long long, MPI_LONG_LONG, INT)                                      \
-    X(ullong, unsigned long long, unsigned long long, MPI_UNSIGNED_LONG_LONG, INT)                    \
-    X(i8, int8_t, uint8_t, MPI_INT8_T, INT)                                                           \
-    X(u8, uint8_t, uint8_t, MPI_UINT8_T, INT)                                                         \
-    X(i16, int16_t, uint16_t, MPI_INT16_T, INT)                                                       \
-    X(u16, uint16_t, uint16_t, MPI_UINT16_T, INT)                                                     \
-    X(i32, int32_t, uint32_t, MPI_INT32_T, INT)                                                       \
-    X(u32, uint32_t, uint32_t, MPI_UINT32_T, INT)                                                     \
-    X(i64, int64_t, uint64_t, MPI_INT64_T, INT)                                                       \
-    X(u64, uint64_t, uint64_t, MPI_UINT64_T, INT)                                                     \
-    X(aint, MPI_Aint, uint64_t, MPI_AINT, INT)                                                        \
-    X(count, MPI_Count, uint64_t, MPI_COUNT, INT)                                                     \
-    X(offset, MPI_Offset, uint64_t, MPI_OFFSET, INT)                                                  \
-    X(f32, float, float, MPI_FLOAT, FLT)                                                              \
-    X(f64, double, double, MPI_DOUBLE, FLT)                                                           \
-    X(cbool, bool, int, MPI_C_BOOL, LOGICAL)                                                          \
-    X(byte, uint8_t, uint8_t, MPI_BYTE, 0)
+#define TYPES(X)                                                                   \
+    X(schar, signed char, unsigned char, MPI_SIGNED_CHAR, INT)                     \
+    X(plain_char, char, unsigned char, MPI_CHAR, INT)                              \
+    X(uchar, unsigned char, unsigned char, MPI_UNSIGNED_CHAR, INT)                 \
+    X(sshort, short, unsigned short, MPI_SHORT, INT)                               \
+    X(ushort, unsigned short, unsigned short, MPI_UNSIGNED_SHORT, INT)             \
+    X(sint, int, unsigned, MPI_INT, INT)                                           \
+    X(uint, unsigned, unsigned, MPI_UNSIGNED, INT)                                 \
+    X(slong, long, unsigned long, MPI_LONG, INT)                                   \
+    X(ulong, unsigned long, unsigned long, MPI_UNSIGNED_LONG, INT)                 \
+    X(sllong, long long, unsigned long long, MPI_LONG_LONG, INT)                   \
+    X(ullong, unsigned long long, unsigned long long, MPI_UNSIGNED_LONG_LONG, INT) \
+    X(i8, int8_t, uint8_t, MPI_INT8_T, INT)                                        \
+    X(u8, uint8_t, uint8_t, MPI_UINT8_T, INT)                                      \
+    X(i16, int16_t, uint16_t, MPI_INT16_T, INT)                                    \
+    X(u16, uint16_t, uint16_t, MPI_UINT16_T, INT)                                  \
+    X(i32, int32_t, uint32_t, MPI_INT32_T, INT)                                    \
+    X(u32, uint32_t, uint32_t, MPI_UINT32_T, INT)                                  \
+    X(i64, int64_t, uint64_t, MPI_INT64_T, INT)                                    \
+    X(u64, uint64_t, uint64_t, MPI_UINT64_T, INT)                                  \
+    X(aint, MPI_Aint, uint64_t, MPI_AINT, INT)                                     \
+    X(count, MPI_Count, uint64_t, MPI_COUNT, INT)                                  \
+    X(offset, MPI_Offset, uint64_t, MPI_OFFSET, INT)                               \
+    X(f32, float, float, MPI_FLOAT, FLT)                                           \
+    X(f64, double, double, MPI_DOUBLE, FLT)                                        \
+    X(cbool, bool, int, MPI_C_BOOL, LOGICAL)                                       \
+    X(byte, uint8_t, uint8_t, MPI_BYTE, 0)                                         \
+    X(finteger, int, unsigned, MPI_INTEGER, FINT)                                  \
+    X(finteger2, int16_t, uint16_t, MPI_INTEGER2, FINT)                            \
+    X(finteger8, int64_t, uint64_t, MPI_INTEGER8, FINT)                            \
+    X(freal, float, float, MPI_REAL, FLT)                                          \
+    X(freal8, double, double, MPI_REAL8, FLT)                                      \
+    X(fdouble, double, double, MPI_DOUBLE_PRECISION, FLT)                          \
+    X(flogical, int, unsigned, MPI_LOGICAL, LOGICAL)
 
 /* name, expression of T a, T b; w: T as U, MPI op, classes; bitwise operations are also for MPI_BYTE */
-#define OPS_ANY(X, ...)                                                              \
-    X(sum, (T)((U)a + (U)b), MPI_SUM, INT | FLT, __VA_ARGS__)                        \
-    X(prod, (T)(0 + (U)a * (U)b), MPI_PROD, INT | FLT, __VA_ARGS__)                  \
-    X(min, a < b ? a : b, MPI_MIN, INT | FLT, __VA_ARGS__)                           \
-    X(max, a > b ? a : b, MPI_MAX, INT | FLT, __VA_ARGS__)                           \
-    X(land, (T)(a && b), MPI_LAND, INT | LOGICAL, __VA_ARGS__)                       \
-    X(lor, (T)(a || b), MPI_LOR, INT | LOGICAL, __VA_ARGS__)                         \
-    X(lxor, (T)(!a != !b), MPI_LXOR, INT | LOGICAL, __VA_ARGS__)                     \
-    X(band, (T)((uint64_t)a & (uint64_t)b), MPI_BAND, INT, __VA_ARGS__)              \
-    X(bor, (T)((uint64_t)a | (uint64_t)b), MPI_BOR, INT, __VA_ARGS__)                \
-    X(bxor, (T)((uint64_t)a ^ (uint64_t)b), MPI_BXOR, INT, __VA_ARGS__)
+#define OPS_ANY(X, ...)                                                        \
+    X(sum, (T)((U)a + (U)b), MPI_SUM, INT | FLT | FINT, __VA_ARGS__)           \
+    X(prod, (T)(0 + (U)a * (U)b), MPI_PROD, INT | FLT | FINT, __VA_ARGS__)     \
+    X(min, a < b ? a : b, MPI_MIN, INT | FLT | FINT, __VA_ARGS__)              \
+    X(max, a > b ? a : b, MPI_MAX, INT | FLT | FINT, __VA_ARGS__)              \
+    X(land, (T)(a && b), MPI_LAND, INT | LOGICAL, __VA_ARGS__)                 \
+    X(lor, (T)(a || b), MPI_LOR, INT | LOGICAL, __VA_ARGS__)                   \
+    X(lxor, (T)(!a != !b), MPI_LXOR, INT | LOGICAL, __VA_ARGS__)               \
+    X(band, (T)((uint64_t)a & (uint64_t)b), MPI_BAND, INT | FINT, __VA_ARGS__) \
+    X(bor, (T)((uint64_t)a | (uint64_t)b), MPI_BOR, INT | FINT, __VA_ARGS__)   \
+    X(bxor, (T)((uint64_t)a ^ (uint64_t)b), MPI_BXOR, INT | FINT, __VA_ARGS__)
 
 enum op_index {
 #define OP(name, expr, mpi, classes, ...) OP_##name,
@@ -182,7 +189,7 @@ static int sweep_op(int class) { return class == LOGICAL ? OP_lxor : class ? OP_
 /* Nonblocking calls of this form are left to the next component (ompi_coll_gpu/calls.c). */
 static int like_comm_creation(MPI_Datatype type, int op, size_t count)
 {
-    return count == 1 && (op == OP_min || op == OP_max) && (type == MPI_INT || type == MPI_INT32_T);
+    return count == 1 && (op == OP_min || op == OP_max) && (type == MPI_INT || type == MPI_INT32_T || type == MPI_INTEGER);
 }
 
 /* All operations on few elements. Returns how many calls should be native. */
@@ -240,9 +247,12 @@ int main(int argc, char **argv)
     send_image = test_alloc(area_bytes, 0);
     recv_image = test_alloc(area_bytes, 0);
     for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+        int bytes;
+        MPI_Type_size(types[t].mpi, &bytes);
+        if ((size_t) bytes != types[t].bytes) continue; /* Fortran's, where there is none or it is another */
         calls += small_counts(&types[t]);
         for (int i = 4; i < argc; i++) calls += around(&types[t], strtoull(argv[i], NULL, 0));
-        if (types[t].class == INT && types[t].bytes != 2) continue;
+        if ((types[t].class & (INT | FINT)) && types[t].bytes != 2) continue;
         calls += (uint64_t) all_ways(&types[t], sweep_op(types[t].class), big / types[t].bytes, 0);
     }
     check_counters(calls, kind[1] == 'd' ? "bounced" : "native_host");
