@@ -93,7 +93,7 @@ static int native_nonblocking(cg_module_t *m, cg_request_t *req, const struct cg
 
 int cg_stage(struct cg_job *job, const struct cg_role *role, const struct cg_args *a, struct cg_args *down)
 {
-    int rc = cg_job_open(job, role, a);
+    int rc = cg_job_open(job, role, a, 0);
 
     if (rc == MPI_SUCCESS) rc = cg_job_image(job);
     if (rc != MPI_SUCCESS) return rc;

@@ -104,6 +104,7 @@ extern const struct cg_boot_ops cg_boot_pml;
 
 /* sides.c: one rank's part in a call. */
 struct cg_role {
+    ompi_communicator_t *comm;
     int rank, size;      /* in the group that reduces */
     int nsend, nrecv;    /* peers: blocks, or entries of the arrays */
     int sends, recvs;    /* does it at all? 0 as well where the buffer is MPI_IN_PLACE */
@@ -123,6 +124,7 @@ struct cg_side {
     int n;                  /* pieces; 0: this rank has no part in this direction */
     int kind, fills, drains, device; /* device: -1 if all of it is host memory */
     struct cg_piece one, *list; /* list: one per peer, or NULL */
+    int *peer;              /* among neighbours: whose pieces these are, ascending, several of one in their order */
     char *copy, *low;       /* IMAGE: copy is the same bytes as those from low on; PACKED: one piece after the other */
     size_t bytes;           /* of the copy */
 };
@@ -132,8 +134,9 @@ struct cg_job {
     struct cg_call call;    /* native */
     uint64_t *arrays;       /* of call; from the pool */
 };
-/* Look at the arguments that count; the job is zeroed but for call. Success or an MPI error. close frees all of it. */
-int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a);
+/* Look at the arguments that count; the job is zeroed but for call. native: neighbours' pieces apart and sorted. Success
+ * or an MPI error. close frees all of it. */
+int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a, int native);
 void cg_job_close(struct cg_job *job);
 static inline const struct cg_piece *cg_piece_of(const struct cg_side *s, int i)
 {
@@ -142,6 +145,13 @@ static inline const struct cg_piece *cg_piece_of(const struct cg_side *s, int i)
 /* Hold the types of all pieces, or let them go. */
 void cg_job_retain(struct cg_job *job);
 void cg_job_release(struct cg_job *job);
+
+/* topo.c: sources or destinations of this rank, sorted by peer and channel; slot: which block of the buffer. n: how
+ * many there are. Success or an MPI error. */
+struct cg_edge {
+    int peer, channel, slot; /* peer: MPI_PROC_NULL at the border of a grid */
+};
+int cg_edges(ompi_communicator_t *comm, int sent, int n, struct cg_edge *edges);
 
 /* stage.c: image: copies of all that is in device memory. packed: of this side, whatever memory it is in. Both only
  * allocate and set arg. fill copies in; drain, if rc is success, copies received data back, but no gaps. Success or an

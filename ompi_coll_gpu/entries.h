@@ -56,28 +56,28 @@ enum cg_flow { CG_ALL, CG_TO_ROOT, CG_FROM_ROOT, CG_BCAST, CG_NEIGHBORS };
 
 /* X(name, signature, flow, layout sent, layout received, the engine's collective). In place a reduction takes its input
  * from rbuf in the layout sent. */
-#define CG_COLLECTIVES(X)                                                                               \
-    X(allreduce, REDUCE, ALL, ONE, ONE, ALLREDUCE)                                                      \
-    X(reduce, REDUCE_ROOT, TO_ROOT, ONE, ONE, REDUCE)                                                   \
-    X(reduce_scatter, REDUCE_SCATTER, ALL, SUM, OWN, REDUCE_SCATTER)                                    \
-    X(reduce_scatter_block, REDUCE, ALL, EACH, ONE, REDUCE_SCATTER_BLOCK)                               \
-    X(scan, REDUCE, ALL, ONE, ONE, SCAN)                                                                \
-    X(exscan, REDUCE, ALL, ONE, ONE, EXSCAN)                                                            \
-    X(bcast, BCAST, BCAST, ONE, ONE, BCAST)                                                             \
-    X(allgather, BLOCKS, ALL, ONE, EACH, ALLGATHER)                                                     \
-    X(allgatherv, ALLGATHERV, ALL, ONE, PARTS, ALLGATHERV)                                              \
-    X(gather, BLOCKS_ROOT, TO_ROOT, ONE, EACH, GATHER)                                                  \
-    X(gatherv, GATHERV, TO_ROOT, ONE, PARTS, GATHERV)                                                   \
-    X(scatter, BLOCKS_ROOT, FROM_ROOT, EACH, ONE, SCATTER)                                              \
-    X(scatterv, SCATTERV, FROM_ROOT, PARTS, ONE, SCATTERV)                                              \
-    X(alltoall, BLOCKS, ALL, EACH, EACH, ALLTOALL)                                                      \
-    X(alltoallv, ALLTOALLV, ALL, PARTS, PARTS, ALLTOALLV)                                               \
-    X(alltoallw, ALLTOALLW, ALL, TYPED, TYPED, ALLTOALLV)                                               \
-    X(neighbor_allgather, BLOCKS, NEIGHBORS, ONE, EACH, NONE)                                           \
-    X(neighbor_allgatherv, ALLGATHERV, NEIGHBORS, ONE, PARTS, NONE)                                     \
-    X(neighbor_alltoall, BLOCKS, NEIGHBORS, EACH, EACH, NONE)                                           \
-    X(neighbor_alltoallv, ALLTOALLV, NEIGHBORS, PARTS, PARTS, NONE)                                     \
-    X(neighbor_alltoallw, NEIGHBORW, NEIGHBORS, TYPED, TYPED, NONE)
+#define CG_COLLECTIVES(X)                                                 \
+    X(allreduce, REDUCE, ALL, ONE, ONE, ALLREDUCE)                        \
+    X(reduce, REDUCE_ROOT, TO_ROOT, ONE, ONE, REDUCE)                     \
+    X(reduce_scatter, REDUCE_SCATTER, ALL, SUM, OWN, REDUCE_SCATTER)      \
+    X(reduce_scatter_block, REDUCE, ALL, EACH, ONE, REDUCE_SCATTER_BLOCK) \
+    X(scan, REDUCE, ALL, ONE, ONE, SCAN)                                  \
+    X(exscan, REDUCE, ALL, ONE, ONE, EXSCAN)                              \
+    X(bcast, BCAST, BCAST, ONE, ONE, BCAST)                               \
+    X(allgather, BLOCKS, ALL, ONE, EACH, ALLGATHER)                       \
+    X(allgatherv, ALLGATHERV, ALL, ONE, PARTS, ALLGATHERV)                \
+    X(gather, BLOCKS_ROOT, TO_ROOT, ONE, EACH, GATHER)                    \
+    X(gatherv, GATHERV, TO_ROOT, ONE, PARTS, GATHERV)                     \
+    X(scatter, BLOCKS_ROOT, FROM_ROOT, EACH, ONE, SCATTER)                \
+    X(scatterv, SCATTERV, FROM_ROOT, PARTS, ONE, SCATTERV)                \
+    X(alltoall, BLOCKS, ALL, EACH, EACH, ALLTOALL)                        \
+    X(alltoallv, ALLTOALLV, ALL, PARTS, PARTS, ALLTOALLV)                 \
+    X(alltoallw, ALLTOALLW, ALL, TYPED, TYPED, ALLTOALLV)                 \
+    X(neighbor_allgather, BLOCKS, NEIGHBORS, ONE, EACH, ALLTOALLV)        \
+    X(neighbor_allgatherv, ALLGATHERV, NEIGHBORS, ONE, PARTS, ALLTOALLV)  \
+    X(neighbor_alltoall, BLOCKS, NEIGHBORS, EACH, EACH, ALLTOALLV)        \
+    X(neighbor_alltoallv, ALLTOALLV, NEIGHBORS, PARTS, PARTS, ALLTOALLV)  \
+    X(neighbor_alltoallw, NEIGHBORW, NEIGHBORS, TYPED, TYPED, ALLTOALLV)
 
 enum cg_row_index {
 #define CG_ROW(name, sig, flow, sent, received, coll) CG_ROW_##name,

@@ -5,6 +5,7 @@
 #include "ompi_coll_gpu/coll_gpu.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct row {
     const char *name;
@@ -26,8 +27,16 @@ static int like_comm_creation(const struct cg_args *a, const struct cg_call *cal
            (call->redop == CG_REDOP_MAX || call->redop == CG_REDOP_MIN);
 }
 
+/* MPI_Neighbor_allgather and MPI_Neighbor_alltoall do nothing on a rank that has nothing to send or receive, and the
+ * others cannot know. */
+static int may_miss_some(const struct cg_args *a, const struct cg_call *call)
+{
+    return call->blocking && (a->row == CG_ROW_neighbor_allgather || a->row == CG_ROW_neighbor_alltoall);
+}
+
 int cg_native_coll(const struct cg_args *a, struct cg_call *call)
 {
+    if (may_miss_some(a, call)) return CG_COLL_NONE;
     if (!a->op) {
         call->type = CG_TYPE_U8;
     } else if (!cg_typemap(a->rtype, a->op, &call->type, &call->redop) || like_comm_creation(a, call)) {
@@ -94,24 +103,36 @@ static char *lowest(const struct cg_side *s)
     return low;
 }
 
-/* The engine's buffer, and bytes and offset of each peer's part in it. */
-static char *describe(const struct cg_side *s, uint64_t *len, uint64_t *disp, char *none)
+/* Several pieces for one peer are one block for the engine. */
+static int repeats(const struct cg_side *s)
+{
+    for (int i = 1; s->peer && i < s->n; i++) {
+        if (s->peer[i] >= 0 && s->peer[i] == s->peer[i - 1]) return 1;
+    }
+    return 0;
+}
+
+/* The engine's buffer, and bytes and, n later, offset of each peer's part in it. */
+static char *describe(const struct cg_side *s, uint64_t *len, size_t n, char *none)
 {
     char *low = lowest(s), *first;
     uint64_t at = 0;
 
     for (int i = 0; s->list && i < s->n; i++) {
-        len[i] = cg_piece_bytes(&s->list[i]);
+        uint64_t bytes = cg_piece_bytes(&s->list[i]);
+        int r = s->peer ? s->peer[i] : i;
+        if (bytes == 0) continue;
         cg_piece_span(&s->list[i], &first);
-        disp[i] = len[i] == 0 ? 0 : s->kind == CG_COPY_PACKED ? at : (uint64_t) (first - low);
-        at += len[i];
+        if (len[r] == 0) len[n + (size_t) r] = s->kind == CG_COPY_PACKED ? at : (uint64_t) (first - low);
+        len[r] += bytes;
+        at += bytes;
     }
     return low ? low : none;
 }
 
 static int pack_gaps(struct cg_side *s)
 {
-    return s->n == 0 || dense(s) ? MPI_SUCCESS : cg_side_packed(s);
+    return s->n == 0 || (dense(s) && !repeats(s)) ? MPI_SUCCESS : cg_side_packed(s);
 }
 
 /* This rank's own block of the buffer that has all blocks. */
@@ -139,7 +160,7 @@ static void own_count(struct cg_call *call, const struct cg_role *role, const st
 {
     const struct cg_side *one = row->flow == CG_TO_ROOT ? &job->send : &job->recv;
 
-    if (row->flow == CG_ALL) return;
+    if (row->flow == CG_ALL || row->flow == CG_NEIGHBORS) return;
     if (role->in_place) call->count = (call->src_len ? call->src_len : call->dst_len)[role->rank];
     else call->count = cg_piece_bytes(&one->one);
 }
@@ -147,7 +168,7 @@ static void own_count(struct cg_call *call, const struct cg_role *role, const st
 static uint64_t own_bytes(const struct cg_side *s, enum cg_layout layout, const uint64_t *len,
                           const struct cg_role *role)
 {
-    if (s->list) return len[role->rank];
+    if (len) return len[role->rank];
     return cg_piece_bytes(&s->one) / (layout == CG_EACH ? (uint64_t) role->size : 1);
 }
 
@@ -165,6 +186,31 @@ static int own_agree(const struct cg_job *job, const struct cg_role *role, const
     return MPI_ERR_TRUNCATE;
 }
 
+static int has_parts(const struct row *row, enum cg_layout layout)
+{
+    return layout >= CG_PARTS || row->flow == CG_NEIGHBORS;
+}
+
+static int set_arrays(struct cg_job *job, const struct cg_role *role, const struct row *row)
+{
+    struct cg_call *call = &job->call;
+    size_t n = (size_t) role->size;
+
+    if (!has_parts(row, row->sent) && !has_parts(row, row->received)) return MPI_SUCCESS;
+    job->arrays = cg_pool_get(4 * n * sizeof(*job->arrays));
+    if (!job->arrays) return MPI_ERR_NO_MEM;
+    memset(job->arrays, 0, 4 * n * sizeof(*job->arrays));
+    if (role->sends && has_parts(row, row->sent)) {
+        call->src_len = job->arrays;
+        call->src_disp = call->src_len + n;
+    }
+    if (role->recvs && has_parts(row, row->received)) {
+        call->dst_len = job->arrays + 2 * n;
+        call->dst_disp = call->dst_len + n;
+    }
+    return MPI_SUCCESS;
+}
+
 static int moving(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
 {
     const struct row *row = &rows[a->row];
@@ -173,15 +219,10 @@ static int moving(struct cg_job *job, const struct cg_role *role, const struct c
     int rc = pack_gaps(&job->send);
 
     if (rc == MPI_SUCCESS) rc = pack_gaps(&job->recv);
+    if (rc == MPI_SUCCESS) rc = set_arrays(job, role, row);
     if (rc != MPI_SUCCESS) return rc;
-    if (job->send.list || job->recv.list) {
-        job->arrays = cg_pool_get(4 * n * sizeof(*job->arrays));
-        if (!job->arrays) return MPI_ERR_NO_MEM;
-    }
-    if (role->sends) call->src = describe(&job->send, job->arrays, job->arrays + n, &nowhere[0]);
-    if (role->recvs) call->dst = describe(&job->recv, job->arrays + 2 * n, job->arrays + 3 * n, &nowhere[1]);
-    if (job->send.list) call->src_len = job->arrays, call->src_disp = job->arrays + n;
-    if (job->recv.list) call->dst_len = job->arrays + 2 * n, call->dst_disp = job->arrays + 3 * n;
+    if (role->sends) call->src = describe(&job->send, job->arrays, n, &nowhere[0]);
+    if (role->recvs) call->dst = describe(&job->recv, job->arrays ? job->arrays + 2 * n : NULL, n, &nowhere[1]);
     call->count = irregular(row) ? 0 : cg_regular_bytes(role, a);
     if (irregular(row)) own_count(call, role, job, row);
     if (role->in_place) in_place(call, role, row);
@@ -214,7 +255,7 @@ int cg_native_job(struct cg_job *job, const struct cg_role *role, const struct c
     if (a->op) {
         rc = reducing(job, role, a);
     } else {
-        rc = cg_job_open(job, role, a);
+        rc = cg_job_open(job, role, a, 1);
         if (rc == MPI_SUCCESS) rc = moving(job, role, a);
     }
     if (rows[a->row].flow == CG_TO_ROOT || rows[a->row].flow == CG_FROM_ROOT || rows[a->row].flow == CG_BCAST)

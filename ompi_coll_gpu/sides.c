@@ -38,6 +38,7 @@ void cg_role_of(struct cg_role *role, ompi_communicator_t *comm, const struct cg
     const struct row *row = &rows[a->row];
     int sent_in_place, received_in_place;
 
+    role->comm = comm;
     role->rank = ompi_comm_rank(comm);
     role->size = ompi_comm_size(comm);
     if (peers_of(comm, row->flow, role) != OMPI_SUCCESS) role->nsend = role->nrecv = 0;
@@ -123,49 +124,69 @@ static struct cg_piece piece(char *at, size_t count, struct ompi_datatype_t *typ
     return (struct cg_piece){at, count, type};
 }
 
+static ptrdiff_t extent(const struct ompi_datatype_t *type) { return type->super.ub - type->super.lb; }
+
 static struct cg_piece part(const struct half *h, int i)
 {
-    size_t count = CG_COUNT_AT(h->counts, i);
+    size_t count = h->layout < CG_PARTS ? h->count : CG_COUNT_AT(h->counts, i);
 
     if (count == 0) return piece(h->buf, 0, NULL);
-    if (h->layout == CG_PARTS)
-        return piece(h->buf + CG_DISP_AT(h->disps, i) * (h->type->super.ub - h->type->super.lb), count, h->type);
+    if (h->layout == CG_ONE) return piece(h->buf, count, h->type);
+    if (h->layout == CG_EACH) return piece(h->buf + (ptrdiff_t) count * i * extent(h->type), count, h->type);
+    if (h->layout == CG_PARTS) return piece(h->buf + CG_DISP_AT(h->disps, i) * extent(h->type), count, h->type);
     if (h->wide) return piece(h->buf + CG_DISP_AT(h->wdisps, i), count, h->types[i]);
     return piece(h->buf + CG_DISP_AT(h->disps, i), count, h->types[i]);
 }
 
-static int open_side(struct cg_side *s, const struct half *h, int rank)
+/* One piece for each edge, also where they are the same bytes. */
+static int open_edges(struct cg_side *s, const struct half *h, ompi_communicator_t *comm, int sent)
+{
+    struct cg_edge *edges = cg_pool_get((size_t) h->n * sizeof(*edges));
+    int rc;
+
+    s->peer = cg_pool_get((size_t) h->n * sizeof(*s->peer));
+    rc = edges && s->peer ? cg_edges(comm, sent, h->n, edges) : MPI_ERR_NO_MEM;
+    for (int i = 0; i < h->n && rc == MPI_SUCCESS; i++) {
+        s->peer[i] = edges[i].peer;
+        s->list[i] = edges[i].peer < 0 ? piece(h->buf, 0, NULL) : part(h, edges[i].slot);
+    }
+    if (edges) cg_pool_put(edges);
+    return rc;
+}
+
+static int open_side(struct cg_side *s, const struct half *h, const struct cg_role *role, int edges)
 {
     s->arg = h->buf;
     s->device = -1;
-    if (h->layout < CG_PARTS) {
+    if (h->layout < CG_PARTS && !edges) {
         s->n = 1;
-        s->one = piece(h->buf, together(h, rank), h->type);
+        s->one = piece(h->buf, together(h, role->rank), h->type);
         return MPI_SUCCESS;
     }
     if (h->n == 0) return MPI_SUCCESS;
     s->list = cg_pool_get((size_t) h->n * sizeof(*s->list));
     if (!s->list) return MPI_ERR_NO_MEM;
     s->n = h->n;
+    if (edges) return open_edges(s, h, role->comm, s->fills);
     for (int i = 0; i < h->n; i++) s->list[i] = part(h, i);
     return MPI_SUCCESS;
 }
 
-int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a, int native)
 {
-    struct half sent, received;
-    int rc = MPI_SUCCESS;
+    int rc = MPI_SUCCESS, edges = native && rows[a->row].flow == CG_NEIGHBORS;
+    struct half half;
 
     if (role->sends) {
-        sent = half_sent(role, a);
-        rc = open_side(&job->send, &sent, role->rank);
+        half = half_sent(role, a);
         job->send.fills = 1;
+        rc = open_side(&job->send, &half, role, edges);
     }
     if (rc == MPI_SUCCESS && role->recvs) {
-        received = half_received(role, a);
-        rc = open_side(&job->recv, &received, role->rank);
-        job->recv.fills = role->in_place;
+        half = half_received(role, a);
         job->recv.drains = 1;
+        job->recv.fills = role->in_place;
+        rc = open_side(&job->recv, &half, role, edges);
     }
     if (rc != MPI_SUCCESS) cg_job_close(job);
     return rc;
@@ -174,6 +195,7 @@ int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_
 static void close_side(struct cg_side *s)
 {
     if (s->list) cg_pool_put(s->list);
+    if (s->peer) cg_pool_put(s->peer);
     if (s->copy) cg_pool_put(s->copy);
 }
 

@@ -66,6 +66,24 @@ void every_poison(struct call *c);
 /* Blocking: from start to end. Otherwise request is under way, or (persistent) inactive. The call's result. */
 int every_issue(const struct call *c, enum form form, MPI_Request *request);
 
+/* Who takes part in a call: one group, two groups, or the neighbours of a topology. */
+struct world {
+    MPI_Comm comm;
+    int inter, topo, rank, size; /* here; inter: 1 in the first group, 2 in the second */
+    int me, peers;               /* number among all ranks; length of arrays between all */
+    int peer[MOST];              /* number among all ranks of peer i, in the order of reduction */
+    int nin, nout, in[4], out[4]; /* neighbours, -1 beyond a border */
+    int in_edge[4];              /* which of its out this rank is */
+};
+void every_one_group(struct world *w);
+void every_two_groups(struct world *w);
+/* Everyone sends to the next rank, even ranks also to the one after it. */
+void every_graph(struct world *w);
+/* A ring, and beside it a second dimension in which nobody has a neighbour. */
+void every_ring(struct world *w);
+/* As a root of the first group is named here. */
+int every_root(const struct world *w, int root);
+
 /* A type and its place in memory: units of the same basic elements, whatever the layout. */
 struct layout {
     const char *name;

@@ -12,22 +12,22 @@ test_mpi_types_LDFLAGS = $(cg_ldflags)
 test_mpi_types_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/every
-test_mpi_every_SOURCES = test/mpi/every.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
-	test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_every_SOURCES = test/mpi/every.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
+	test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_mpi_every_CFLAGS = $(cg_cflags)
 test_mpi_every_LDFLAGS = $(cg_ldflags)
 test_mpi_every_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/reduce
-test_mpi_reduce_SOURCES = test/mpi/reduce.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
-	test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_reduce_SOURCES = test/mpi/reduce.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
+	test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_mpi_reduce_CFLAGS = $(cg_cflags)
 test_mpi_reduce_LDFLAGS = $(cg_ldflags)
 test_mpi_reduce_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/requests
-test_mpi_requests_SOURCES = test/mpi/requests.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
-	test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_requests_SOURCES = test/mpi/requests.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
+	test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_mpi_requests_CFLAGS = $(cg_cflags)
 test_mpi_requests_LDFLAGS = $(cg_ldflags)
 test_mpi_requests_LDADD = $(MPI_LIBS) -lpthread -lm

@@ -17,11 +17,7 @@ struct kind {
     void (*combine)(void *acc, const void *x); /* acc = acc op x */
 };
 
-static struct {
-    MPI_Comm comm;
-    int inter, rank, size, me, contributors;
-    int contributor[MOST];    /* number among all ranks, in the order of reduction */
-} w;
+static struct world w;
 
 static struct test {
     enum every coll;
@@ -106,7 +102,7 @@ static int scatters(void) { return t.coll == Reduce_scatter || t.coll == Reduce_
 /* Elements that rank r gets of what is scattered. Between groups the sums must be equal. */
 static int share(int r)
 {
-    if (w.inter) return t.count * w.contributors;
+    if (w.inter) return t.count * w.peers;
     return t.coll == Reduce_scatter_block ? t.count : t.count * (r % 3);
 }
 
@@ -139,13 +135,13 @@ static void put_input(struct area *a)
 static void put_result(void)
 {
     size_t offset = scatters() ? before(w.rank) : 0;
-    int n = t.coll == Scan ? w.rank + 1 : t.coll == Exscan ? w.rank : w.contributors;
+    int n = t.coll == Scan ? w.rank + 1 : t.coll == Exscan ? w.rank : w.peers;
     double acc[4] = {0}, x[4] = {0};
 
     for (size_t i = 0; i < received(); i++) {
-        t.kind->fill(acc, w.contributor[0], offset + i);
+        t.kind->fill(acc, w.peer[0], offset + i);
         for (int c = 1; c < n; c++) {
-            t.kind->fill(x, w.contributor[c], offset + i);
+            t.kind->fill(x, w.peer[c], offset + i);
             t.kind->combine(acc, x);
         }
         put(&recv, i, acc);
@@ -219,12 +215,6 @@ static void one_case(void)
 
 /* ---- all cases ---- */
 
-static int root_here(int root)
-{
-    if (!w.inter) return root;
-    return w.inter == 1 ? (root == w.rank ? MPI_ROOT : MPI_PROC_NULL) : root;
-}
-
 static void sweep(const struct kind *kinds, int nkinds, const int *sizes, int nsizes, int roots)
 {
     for (int i = 0; i < (Exscan + 1) * nkinds * nsizes; i++) {
@@ -236,37 +226,11 @@ static void sweep(const struct kind *kinds, int nkinds, const int *sizes, int ns
             t.form = (enum form) (way % FORMS);
             t.in_place = way / FORMS;
             for (int root = 0; root < (t.coll == Reduce ? roots : 1); root++) {
-                t.root = root_here(root);
+                t.root = every_root(&w, root);
                 one_case();
             }
         }
     }
-}
-
-static void one_group(void)
-{
-    memset(&w, 0, sizeof(w));
-    w.comm = MPI_COMM_WORLD;
-    w.rank = w.me = test_rank;
-    w.size = w.contributors = test_size;
-    for (int i = 0; i < test_size; i++) w.contributor[i] = i;
-}
-
-static void two_groups(void)
-{
-    int color = test_rank % 2;
-    MPI_Comm half;
-
-    memset(&w, 0, sizeof(w));
-    MPI_Comm_split(MPI_COMM_WORLD, color, test_rank, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !color, 5, &w.comm);
-    MPI_Comm_free(&half);
-    MPI_Comm_rank(w.comm, &w.rank);
-    MPI_Comm_size(w.comm, &w.size);
-    MPI_Comm_remote_size(w.comm, &w.contributors);
-    w.inter = 1 + color;
-    w.me = test_rank;
-    for (int i = 0; i < w.contributors; i++) w.contributor[i] = 2 * i + !color;
 }
 
 static MPI_Datatype gappy(void)
@@ -310,7 +274,7 @@ int main(int argc, char **argv)
     }
     every_areas(&send, &recv, (size_t) test_size * (size_t) test_size * (size_t) (most + 1) * 16,
                 argv[1 + test_rank % 2]);
-    one_group();
+    every_one_group(&w);
     sweep(kinds, 2, sizes, n, test_size < 3 ? test_size : 3);
     if (staged) posts = 0;
     CHECK(test_counter("posts") == posts, "%llu calls were native instead of %llu",
@@ -318,7 +282,7 @@ int main(int argc, char **argv)
     /* what goes down may come back as other calls */
     sweep(kinds + 2, 3, sizes, n, test_size < 3 ? test_size : 3);
     if (test_size > 1) {
-        two_groups();
+        every_two_groups(&w);
         sweep(kinds, 5, sizes, n, 1);
         MPI_Comm_free(&w.comm);
     }

@@ -189,7 +189,8 @@ static int sweep_op(int class) { return class == LOGICAL ? OP_lxor : class ? OP_
 /* Nonblocking calls of this form are left to the next component (ompi_coll_gpu/calls.c). */
 static int like_comm_creation(MPI_Datatype type, int op, size_t count)
 {
-    return count == 1 && (op == OP_min || op == OP_max) && (type == MPI_INT || type == MPI_INT32_T || type == MPI_INTEGER);
+    return count == 1 && (op == OP_min || op == OP_max) &&
+           (type == MPI_INT || type == MPI_INT32_T || type == MPI_INTEGER);
 }
 
 /* All operations on few elements. Returns how many calls should be native. */
