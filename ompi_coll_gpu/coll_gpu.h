@@ -134,8 +134,8 @@ struct cg_job {
     struct cg_call call;    /* native */
     uint64_t *arrays;       /* of call; from the pool */
 };
-/* Look at the arguments that count; the job is zeroed but for call. native: neighbours' pieces apart and sorted. Success
- * or an MPI error. close frees all of it. */
+/* Look at the arguments that count; the job is zeroed but for call. native: neighbours' pieces apart and sorted.
+ * Success or an MPI error. close frees all of it. */
 int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a, int native);
 void cg_job_close(struct cg_job *job);
 static inline const struct cg_piece *cg_piece_of(const struct cg_side *s, int i)

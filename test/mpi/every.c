@@ -236,9 +236,9 @@ static int all_links(void) { return t.coll == Gatherv || t.coll >= Scatterv; }
 /* Of what all ranks know to be nothing, nothing is made; a broadcast to oneself ends in MPI_Bcast. */
 static uint64_t expected_posts(void)
 {
+    if (all_links() && w.size > 17) return 0;
     if ((t.coll == Neighbor_allgather || t.coll == Neighbor_alltoall) && t.form == BLOCKING) return 0;
     if (neighbors()) return t.form == PERSISTENT ? 2 : 1;
-    if (all_links() && w.size > 17) return 0;
     if (t.count == 0 && (!irregular() || t.coll == Allgatherv)) return 0;
     if (t.coll == Bcast && w.size == 1 && t.form != PERSISTENT) return 0;
     return t.form == PERSISTENT ? 2 : 1;
