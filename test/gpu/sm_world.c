@@ -81,6 +81,22 @@ static char *slots_at(const struct sm_world *w, int comm, uint32_t to, uint32_t 
     return (char *) w->memory + pairs * sizeof(struct cg_line) + pair_index(w, comm, to, from) * lanes_bytes(w);
 }
 
+/* The tests' buffers lie on the first GPU; kernels on another one reach them as a peer's. */
+static void reach_first(int device)
+{
+    cudaError_t rc = cudaSuccess;
+
+    if (device == 0) return;
+    SM_CHECK(cudaSetDevice(device) == cudaSuccess, "cudaSetDevice");
+    rc = cudaDeviceEnablePeerAccess(0, 0);
+    if (rc == cudaErrorPeerAccessAlreadyEnabled) {
+        cudaGetLastError(); /* or the next call would find it */
+        rc = cudaSuccess;
+    }
+    SM_CHECK(rc == cudaSuccess, "no peer access between the GPUs");
+    SM_CHECK(cudaSetDevice(0) == cudaSuccess, "cudaSetDevice");
+}
+
 void sm_open(struct sm_world *w, const struct cg_params *params, uint32_t nranks, uint32_t ncomms, uint32_t gpus,
              int spread)
 {
@@ -101,6 +117,7 @@ void sm_open(struct sm_world *w, const struct cg_params *params, uint32_t nranks
         if (!((gpus >> r) & 1)) continue;
         rc = cg_gpu_open(spread ? (int) r % devices() : 0, params, &w->gpu[r], why, sizeof why);
         SM_CHECK(rc == CG_OK, "%s", why);
+        if (spread) reach_first((int) r % devices());
         rc = cg_gpu_register(w->gpu[r], w->memory, w->bytes);
         SM_CHECK(rc == CG_OK, "register");
     }
