@@ -51,7 +51,8 @@ test_mpi_comms_LDFLAGS = $(cg_ldflags)
 test_mpi_comms_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/threads
-test_mpi_threads_SOURCES = test/mpi/threads.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_threads_SOURCES = test/mpi/threads.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
+	test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_mpi_threads_CFLAGS = $(cg_cflags)
 test_mpi_threads_LDFLAGS = $(cg_ldflags)
 test_mpi_threads_LDADD = $(MPI_LIBS) -lpthread -lm

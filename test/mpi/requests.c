@@ -164,6 +164,28 @@ static void columns(enum form form, int wide)
     }
 }
 
+/* Persistent requests that come and go leave nothing behind. (Open MPI's own do.) */
+static void many(void)
+{
+    MPI_Request request;
+    uint64_t shm = 0;
+    long rss = 0;
+
+    for (int i = 0; i < 300; i++) {
+        if (i == 100) {
+            rss = test_rss_kib();
+            shm = test_counter("chunk_bytes");
+        }
+        begin(i % MANY, PERSISTENT, MPI_COMM_WORLD, MPI_INT, MPI_SUM, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    CHECK(test_rss_kib() < rss + 256, "resident memory grew from %ld KiB to %ld KiB", rss, test_rss_kib());
+    CHECK(test_counter("chunk_bytes") == shm, "shared memory grew from %llu to %llu bytes", (unsigned long long) shm,
+          (unsigned long long) test_counter("chunk_bytes"));
+}
+
 static void local(void)
 {
     load(0, 1);
@@ -233,6 +255,7 @@ int main(int argc, char **argv)
     columns(NONBLOCKING, 1);
     local();
     nothing();
+    if (test_counter("posts")) many();
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_words, &keyval, NULL);
     MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
     return test_end();

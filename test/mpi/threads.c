@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * MPI_THREAD_MULTIPLE: threads that reduce, blocking and not, each on a communicator of its own, while one thread makes
- * and frees communicators, whose creation runs nonblocking allreduces from within progress. */
-#include "test/mpi/mpi_test.h"
+ * MPI_THREAD_MULTIPLE: threads that reduce, blocking, nonblocking, persistent and in two steps, each on a communicator
+ * of its own, while one thread makes and frees communicators, whose creation runs nonblocking allreduces from within
+ * progress. */
+#include "test/mpi/every.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,18 +13,38 @@
 static MPI_Comm comm[THREADS + 1];
 static int rounds;
 
-static void reduce(MPI_Comm c, int seed, int count, int *in, int *out)
+static void finish(MPI_Request *req, int tests)
 {
-    MPI_Request req;
     int flag = 0;
 
+    for (int turn = 0; !flag && turn < tests; turn++) MPI_Test(req, &flag, MPI_STATUS_IGNORE);
+    if (!flag) MPI_Wait(req, MPI_STATUS_IGNORE);
+}
+
+static void reduce(MPI_Comm c, int seed, int count, int *in, int *out)
+{
+    struct call call = {.coll = Allreduce, .comm = c, .sbuf = in, .rbuf = out, .rcount = count, .rtype = MPI_INT,
+                        .op = MPI_SUM};
+    MPI_Request req;
+
     for (int i = 0; i < count; i++) in[i] = test_rank + seed + i;
-    if (seed % 2) {
-        MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, c);
-    } else {
-        MPI_Iallreduce(in, out, count, MPI_INT, MPI_SUM, c, &req);
-        for (int turn = 0; !flag && turn < seed % 7; turn++) MPI_Test(&req, &flag, MPI_STATUS_IGNORE);
-        if (!flag) MPI_Wait(&req, MPI_STATUS_IGNORE);
+    switch (seed % 4) {
+    case 0: every_issue(&call, BLOCKING, NULL); break;
+    case 1:
+        every_issue(&call, NONBLOCKING, &req);
+        finish(&req, seed % 7);
+        break;
+    case 2:
+        every_issue(&call, PERSISTENT, &req);
+        for (int i = 0; i < 2; i++) {
+            MPI_Start(&req);
+            finish(&req, seed % 7);
+        }
+        MPI_Request_free(&req);
+        break;
+    default:
+        MPI_Reduce(in, out, count, MPI_INT, MPI_SUM, 0, c);
+        MPI_Bcast(out, count, MPI_INT, 0, c);
     }
     for (int i = 0; i < count; i++) {
         int want = test_size * (test_size - 1) / 2 + test_size * (seed + i);
