@@ -77,6 +77,8 @@ int cg_copy_applies(const struct cg_plan_request *req);
 int cg_copy_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_exchange_applies(const struct cg_plan_request *req);
 int cg_exchange_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_owners_applies(const struct cg_plan_request *req);
+int cg_owners_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_doubling_applies(const struct cg_plan_request *req);
 int cg_doubling_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_ring_applies(const struct cg_plan_request *req);

@@ -9,6 +9,7 @@
 const struct cg_algorithm cg_algorithms[] = {
     {"copy", "1 rank", CG_COLL_ALLREDUCE, cg_copy_applies, cg_copy_build},
     {"exchange", "2 to 8 ranks, up to exchange_max bytes", CG_COLL_ALLREDUCE, cg_exchange_applies, cg_exchange_build},
+    {"owners", "2 to 8 ranks, larger messages, with rank_order", CG_COLL_ALLREDUCE, cg_owners_applies, cg_owners_build},
     {"doubling", "up to doubling_max bytes, or more ranks than the ring serves", CG_COLL_ALLREDUCE, cg_doubling_applies,
      cg_doubling_build},
     {"ring", "up to 128 ranks, larger messages", CG_COLL_ALLREDUCE, cg_ring_applies, cg_ring_build},

@@ -29,6 +29,7 @@ static void random_request(uint64_t *rng, struct cg_params *params, struct cg_pl
     params->channel_bytes = 1 << random_int(rng, 8, 30);
     params->exchange_max = (int) random_size(rng, 20) - 1;
     params->doubling_max = (int) random_size(rng, 30) - 1;
+    params->rank_order = random_int(rng, 0, 1);
     if (cg_params_check(params, why, sizeof(why)) != CG_OK) fatal("%s", why);
     req->params = params;
     req->coll = random_int(rng, CG_COLL_ALLREDUCE, CG_COLL_COUNT - 1);

@@ -121,6 +121,9 @@ static const struct tiny {
     {"exchange, 3 ranks, 3 iterations", 3, 1, 1000, 0, 1, {{0, CG_COLL_ALLREDUCE, 192}}},
     {"doubling, 2 ranks, 4 iterations", 2, 1, 0, 1000, 1, {{0, CG_COLL_ALLREDUCE, 256}}},
     {"doubling, 3 ranks, 3 iterations", 3, 1, 0, 1000, 1, {{0, CG_COLL_ALLREDUCE, 170}}},
+    {"owners, 2 ranks, 2 iterations", 2, 1, 0, 0, 1, {{0, CG_COLL_ALLREDUCE, 256}}},
+    {"owners, 2 ranks, 2 channels", 2, 1, 0, 0, 2, {{0, CG_COLL_ALLREDUCE, 200}}},
+    {"owners, 3 ranks, 1 iteration", 3, 1, 0, 0, 1, {{0, CG_COLL_ALLREDUCE, 170}}},
     {"ring, 2 ranks, 2 iterations", 2, 1, 0, 0, 1, {{0, CG_COLL_ALLREDUCE, 256}}},
     {"ring, 2 ranks, 2 channels", 2, 1, 0, 0, 2, {{0, CG_COLL_ALLREDUCE, 200}}},
     {"ring, 3 ranks, 2 iterations", 3, 1, 0, 0, 1, {{0, CG_COLL_ALLREDUCE, 320}}},
@@ -197,6 +200,7 @@ static struct world *tiny_world(const struct tiny *t, int in_place)
     params.channel_bytes = 64;
     params.exchange_max = t->exchange_max;
     params.doubling_max = t->doubling_max;
+    params.rank_order = 0 == strncmp(t->name, "owners", 6);
     struct world *w = world_new(&params, t->nranks, 96 << 10);
     for (int i = 0; i < t->ncomms; i++)
         world_add_comm(w, t->nranks, member, 0xfffffffeu);

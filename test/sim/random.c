@@ -14,6 +14,7 @@ static void random_params(struct cg_params *p, int big, uint64_t *rng)
     p->channel_bytes = 64 << rng_below(rng, 5);
     p->exchange_max = limits[rng_below(rng, 4)];
     p->doubling_max = limits[rng_below(rng, 4)];
+    p->rank_order = (int) rng_below(rng, 2);
 }
 
 static void random_comm(struct world *w, uint64_t *rng)

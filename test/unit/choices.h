@@ -5,6 +5,8 @@
 
 #include "plan/build.h"
 
+#include <string.h>
+
 static const struct choice {
     const char *name;
     int coll, exchange_max, doubling_max;
@@ -12,6 +14,7 @@ static const struct choice {
 } choices[] = {
     {"copy", CG_COLL_ALLREDUCE, 0, 0, 1, 1},
     {"exchange", CG_COLL_ALLREDUCE, 1 << 20, 0, 2, 8},
+    {"owners", CG_COLL_ALLREDUCE, 0, 0, 2, 8},
     {"doubling", CG_COLL_ALLREDUCE, 0, 1 << 30, 2, 64},
     {"ring", CG_COLL_ALLREDUCE, 0, 0, 2, 64},
     {"nothing", CG_COLL_BCAST, 0, 0, 1, 1},
@@ -63,6 +66,7 @@ static inline struct cg_params params_of(const struct choice *c, int slots)
     cg_params_default(&p);
     p.exchange_max = c->exchange_max;
     p.doubling_max = c->doubling_max;
+    p.rank_order = 0 == strcmp(c->name, "owners");
     p.slots = slots;
     return p;
 }

@@ -127,6 +127,8 @@ static void default_sizes(void **state)
     req.count = (uint64_t) params.exchange_max;
     assert_string_equal(cg_plan_choose(&req)->name, "exchange");
     req.count++;
+    assert_string_equal(cg_plan_choose(&req)->name, "owners");
+    params.rank_order = 0;
     assert_string_equal(cg_plan_choose(&req)->name, "doubling");
     req.count = (uint64_t) params.doubling_max;
     assert_string_equal(cg_plan_choose(&req)->name, "doubling");
@@ -322,6 +324,7 @@ static void counts(void **state)
 
     (void) state;
     cg_params_default(&params);
+    params.rank_order = 0; /* a ring: one neighbour before, one behind */
     params.slot_bytes = 1024;
     assert_int_equal(cg_plan_build(&req, &plan), CG_OK);
     for (uint32_t chan = 0; chan < plan.nchan; chan++) {

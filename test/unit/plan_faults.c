@@ -109,7 +109,7 @@ static void expect(int coll, const struct cg_params *params, void (*inject)(stru
 
 static void faults_are_found(void **state)
 {
-    struct cg_params ring = params_of(&choices[3], 2), doubling = params_of(&choices[2], 2);
+    struct cg_params ring = params_of(&choices[4], 2), doubling = params_of(&choices[3], 2);
 
     (void) state;
     for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
@@ -123,7 +123,7 @@ static void receives_first(struct cg_plan *p) { swap_steps(&p[0], 0, 1); }
 
 static void in_place_is_tried(void **state)
 {
-    struct cg_params doubling = params_of(&choices[2], 2);
+    struct cg_params doubling = params_of(&choices[3], 2);
 
     (void) state;
     expect(CG_COLL_ALLREDUCE, &doubling, receives_first, "receives_first");
