@@ -21,13 +21,12 @@ static int device_of(const struct cg_proc *proc, const struct cg_mem *m)
     return m->device < 0 ? 0 : m->device;
 }
 
-static int bounce_in(struct cg_bounce *b, const void *user, uint64_t bytes, int device)
+static char *bounce_in(const void *user, uint64_t bytes, int device, int *rc)
 {
-    b->copy = malloc(bytes ? bytes : 1);
-    if (NULL == b->copy) return CG_ERR_NOMEM;
-    b->bytes = bytes;
-    b->device = device;
-    return cg_gpu_memcpy(device, b->copy, user, bytes);
+    char *copy = malloc(bytes ? bytes : 1);
+
+    *rc = copy ? cg_gpu_memcpy(device, copy, user, bytes) : CG_ERR_NOMEM;
+    return copy;
 }
 
 /* Is p a part of [base, base + bytes)? In-place calls hand over one buffer twice, or a block of it. */
@@ -36,11 +35,12 @@ static int inside(const void *p, const void *base, uint64_t bytes)
     return p && base && (const char *) p >= (const char *) base && (const char *) p < (const char *) base + bytes;
 }
 
-/* Work on host copies of whatever is in device memory. dst is copied in as well: what is not received survives. */
+/* Work on host copies of whatever is in device memory. Where one buffer lies in the other there is one copy, of the
+ * larger one. dst is copied in as well: what is not received survives. */
 static int choose_bounce(struct cg_req *req)
 {
     struct cg_proc *proc = req->group->proc;
-    const struct cg_call *call = &req->call;
+    const char *src = req->call.src, *dst = req->call.dst;
     uint64_t sbytes, dbytes;
     int rc = CG_OK;
 
@@ -48,20 +48,17 @@ static int choose_bounce(struct cg_req *req)
     req->bounced = 1;
     req->state = CG_REQ_STAGED;
     proc->counters.bounced++;
-    cg_call_spans(req->group, call, &sbytes, &dbytes);
-    if (dbytes && on_gpu(&req->dmem)) {
-        rc = bounce_in(&req->bounce_dst, call->dst, dbytes, device_of(proc, &req->dmem));
-        req->dst = req->bounce_dst.copy;
+    cg_call_spans(req->group, &req->call, &sbytes, &dbytes);
+    int in_src = sbytes >= dbytes && inside(dst, src, sbytes), in_dst = !in_src && inside(src, dst, dbytes);
+    if (sbytes && !in_dst && on_gpu(&req->smem)) {
+        req->bounce_src = bounce_in(src, sbytes, device_of(proc, &req->smem), &rc);
+        req->src = req->bounce_src;
+        if (in_src) req->dst = req->bounce_src + (dst - src);
     }
-    if (CG_OK != rc) return rc;
-    if (req->bounce_dst.copy && inside(call->src, call->dst, dbytes)) {
-        req->src = req->dst + ((const char *) call->src - (const char *) call->dst);
-    } else if (sbytes && on_gpu(&req->smem)) {
-        rc = bounce_in(&req->bounce_src, call->src, sbytes, device_of(proc, &req->smem));
-        req->src = req->bounce_src.copy;
-        if (CG_OK == rc && req->bounce_dst.copy && inside(call->dst, call->src, sbytes)) { /* scatter's root in place */
-            req->dst = req->bounce_src.copy + ((const char *) call->dst - (const char *) call->src);
-        }
+    if (CG_OK == rc && dbytes && !in_src && on_gpu(&req->dmem)) {
+        req->bounce_dst = bounce_in(dst, dbytes, device_of(proc, &req->dmem), &rc);
+        req->dst = req->bounce_dst;
+        if (in_dst) req->src = req->bounce_dst + (src - dst);
     }
     return rc;
 }
@@ -190,23 +187,20 @@ void cg_exec_drop(struct cg_req *req)
     req->gpu_slot = req->fast_id = -1;
 }
 
-static int bounce_out(struct cg_bounce *b, void *user)
+void cg_exec_forget(struct cg_req *req)
 {
-    int rc = b->copy && user ? cg_gpu_memcpy(b->device, user, b->copy, b->bytes) : CG_OK;
-
-    free(b->copy);
-    b->copy = NULL;
-    return rc;
+    free(req->bounce_src);
+    free(req->bounce_dst);
+    free(req->arrays);
+    req->bounce_src = req->bounce_dst = NULL;
+    req->arrays = NULL;
 }
 
 int cg_exec_return(struct cg_req *req)
 {
-    struct cg_bounce *src = &req->bounce_src;
-    int rc = bounce_out(&req->bounce_dst, req->call.dst);
+    uint64_t sbytes, dbytes;
 
-    /* Only scatter's root in place receives into its send buffer. */
-    if (CG_OK == rc && src->copy && inside(req->dst, src->copy, src->bytes))
-        return bounce_out(src, (void *) req->call.src);
-    bounce_out(src, NULL);
-    return rc;
+    if (!req->bounced || !on_gpu(&req->dmem)) return CG_OK;
+    cg_call_spans(req->group, &req->call, &sbytes, &dbytes);
+    return dbytes ? cg_gpu_memcpy(device_of(req->group->proc, &req->dmem), req->call.dst, req->dst, dbytes) : CG_OK;
 }

@@ -51,11 +51,7 @@ struct cg_req {
     struct cg_gpu_copy *copy;
     int gpu_slot, nchan, bounced;
     int fast, fast_id;            /* fast: announced for the fast executor, and not refused since */
-    struct cg_bounce {
-        char *copy;               /* host copy of a device buffer where the GPU executor cannot be had; NULL: none */
-        uint64_t bytes;
-        int device;
-    } bounce_src, bounce_dst;
+    char *bounce_src, *bounce_dst; /* host copies of device buffers where the GPU executor cannot be had, or NULL */
     const char *src;              /* what the executor works on */
     char *dst;
     uint64_t links;               /* bit per neighbour that takes part */
@@ -187,6 +183,7 @@ int cg_exec_choose(struct cg_req *req);              /* classify buffers, choose
 int cg_exec_dispatch(struct cg_req *req, const struct cg_req *before);
 /* May req run beside before, which uses the same lanes? */
 int cg_exec_may_follow(const struct cg_req *req, const struct cg_req *before);
+void cg_exec_forget(struct cg_req *req);             /* what was allocated for it */
 int cg_exec_return(struct cg_req *req);              /* after it ran: bring a bounced result back */
 /* CG_AGAIN, CG_OK, error; taken: channels that earlier ones use */
 int cg_exec_test(struct cg_req *req, uint32_t taken);

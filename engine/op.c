@@ -177,11 +177,7 @@ static void end(struct cg_req *req, int status)
     struct cg_proc *proc = req->group->proc;
 
     cg_exec_drop(req);
-    free(req->bounce_src.copy);
-    free(req->bounce_dst.copy);
-    free(req->arrays);
-    req->bounce_src.copy = req->bounce_dst.copy = NULL;
-    req->arrays = NULL;
+    cg_exec_forget(req);
     req->status = status;
     req->state = CG_REQ_ENDED;
     proc->counters.errors += status < 0;

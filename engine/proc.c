@@ -131,9 +131,7 @@ void cg_proc_close(struct cg_proc *proc)
         struct cg_group *group = proc->groups;
         while (NULL != (req = group->head)) {
             group->head = req->next;
-            free(req->bounce_src.copy);
-            free(req->bounce_dst.copy);
-            free(req->arrays);
+            cg_exec_forget(req);
             free(req);
         }
         group->tail = NULL;

@@ -265,13 +265,14 @@ static void open_mesh(struct mesh *m, struct mesh_comm *c, uint32_t n, int virtu
     assert_int_equal(mesh_comm_open(m, "all", c), CG_OK);
 }
 
-static void one_by_one(uint32_t n, int virtual_nodes, int rounds)
+static void one_by_one(uint32_t n, int virtual_nodes, int rounds, int no_gpu)
 {
     static struct job j;
     struct mesh m;
     struct mesh_comm c;
 
     open_mesh(&m, &c, n, virtual_nodes);
+    fake_no_gpu = no_gpu; /* device buffers are worked on in host memory */
     for (int i = 0; i < rounds; i++) {
         int coll = 1 + (int) draw(CG_COLL_COUNT - 1);
         if (!cg_group_serves(c.group[0], coll)) continue;
@@ -288,15 +289,16 @@ static void one_by_one(uint32_t n, int virtual_nodes, int rounds)
 static void test_each(void **state)
 {
     (void) state;
-    for (uint32_t n = 1; n <= N_MAX; n++) one_by_one(n, 0, 400);
+    for (uint32_t n = 1; n <= N_MAX; n++) one_by_one(n, 0, 400, n & 1);
+    one_by_one(4, 0, 400, 1);
 }
 
 static void test_each_over_net(void **state)
 {
     (void) state;
-    one_by_one(2, 2, 200);
-    one_by_one(5, 2, 200);
-    one_by_one(6, 6, 200);
+    one_by_one(2, 2, 200, 0);
+    one_by_one(5, 2, 200, 1);
+    one_by_one(6, 6, 200, 0);
 }
 
 static void test_served(void **state)
