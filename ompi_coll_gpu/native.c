@@ -182,7 +182,8 @@ static int own_agree(const struct cg_job *job, const struct cg_role *role, const
     received = own_bytes(&job->recv, row->received, job->call.dst_len, role);
     if (sent == received) return MPI_SUCCESS;
     cg_log(0, "rank %d of %s called %s with %" PRIu64 " bytes for itself but expects %" PRIu64 " from itself: the "
-           "counts or types of its two buffers do not match", role->rank, role->comm->c_name, row->name, sent, received);
+           "counts or types of its two buffers do not match",
+           role->rank, role->comm->c_name, row->name, sent, received);
     return MPI_ERR_TRUNCATE;
 }
 
