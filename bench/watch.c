@@ -96,6 +96,7 @@ void cg_watch_mark(const struct cg_watch *w, struct cg_watch_mark *m)
     m->fast = cg_watch_read(w, "native_fast");
     m->staged = cg_watch_read(w, "staged");
     m->messages = cg_watch_read(w, "messages");
+    m->gpu_messages = cg_watch_read(w, "gpu_messages");
 }
 
 int cg_watch_since(const struct cg_watch *w, const struct cg_watch_mark *m)
@@ -108,6 +109,7 @@ int cg_watch_since(const struct cg_watch *w, const struct cg_watch_mark *m)
     if (now.gpu > m->gpu) bits |= CG_WATCH_GPU;
     if (now.messages > m->messages) bits |= CG_WATCH_NET;
     else if (bits != 0) bits |= CG_WATCH_SHM;
+    if (now.gpu_messages > m->gpu_messages) bits |= CG_WATCH_NET_GPU;
     if (now.fast > m->fast) bits |= CG_WATCH_FAST;
     if (now.staged > m->staged) bits |= CG_WATCH_STAGED;
     return bits != 0 ? bits : CG_WATCH_OTHER;
@@ -130,6 +132,7 @@ const char *cg_watch_path(int bits)
     int both = CG_WATCH_NET | CG_WATCH_SHM;
 
     if ((bits & both) == both) return "shm+net";
+    if (bits & CG_WATCH_NET_GPU) return "net-gpu";
     if (bits & both) return bits & CG_WATCH_NET ? "net" : "shm";
     return bits & CG_WATCH_FAST ? "p2p" : "-";
 }

@@ -21,14 +21,15 @@ long cg_watch_param(const char *name, long fallback);
 
 /* Which executor and which path served the calls between two marks? Bits, so that ranks can be combined with or. */
 enum { CG_WATCH_HOST = 1, CG_WATCH_GPU = 2, CG_WATCH_FAST = 4, CG_WATCH_STAGED = 8, CG_WATCH_OTHER = 16,
-       CG_WATCH_NET = 32, CG_WATCH_SHM = 64 };
+       CG_WATCH_NET = 32, CG_WATCH_SHM = 64, CG_WATCH_NET_GPU = 128 };
 struct cg_watch_mark {
-    uint64_t host, gpu, fast, staged, messages;
+    uint64_t host, gpu, fast, staged, messages, gpu_messages;
 };
 void cg_watch_mark(const struct cg_watch *w, struct cg_watch_mark *m);
 int cg_watch_since(const struct cg_watch *w, const struct cg_watch_mark *m);
 
-/* "gpu", "host+gpu", ... into buf; "shm", "net", "p2p" (fast executor, no host memory), or "-". */
+/* "gpu", "host+gpu", ... into buf; "shm", "net", "net-gpu" (some messages from GPU memory),
+ * "p2p" (fast executor, no host memory), or "-". */
 const char *cg_watch_executor(int bits, char *buf, size_t len);
 const char *cg_watch_path(int bits);
 

@@ -170,6 +170,16 @@ static struct cg_req *new_req(struct cg_proc *proc)
     return req;
 }
 
+/* The transport is opened by the first set-up that needs it, and finds out then what is near the current GPU. */
+static void note_device(const struct cg_group *group, const struct cg_call *call)
+{
+    struct cg_mem mem;
+
+    if (group->proc->fifo_device >= 0 || CG_GROUP_NEW != group->state || group->size < 2) return;
+    cg_gpu_classify(call->dst ? call->dst : call->src, &mem);
+    if (CG_MEM_DEVICE == mem.kind) group->proc->fifo_device = mem.device;
+}
+
 int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complete_fn complete, void *ctx)
 {
     struct cg_proc *proc = group->proc;
@@ -178,6 +188,7 @@ int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complet
 
     if (CG_OK != rc) return rc;
     cg_proc_lock(proc);
+    note_device(group, call);
     rc = start(group, 1);
     if (CG_OK == rc && NULL == (req = new_req(proc))) rc = CG_ERR_NOMEM;
     if (CG_OK == rc) {

@@ -55,6 +55,7 @@ struct cg_req {
     const char *src;              /* what the executor works on */
     char *dst;
     uint64_t links;               /* bit per neighbour that takes part */
+    uint32_t gpu_recv;            /* bit per link of the plan on which it receives in GPU memory */
     uint32_t peer[CG_MAX_LINKS];  /* ranks behind the descriptor's links */
     const char *plan;
     struct cg_fault fault;
@@ -133,6 +134,7 @@ struct cg_proc {
     struct cg_fast_grave *graves;
     int fast_big;                 /* the one big window of this process is spoken for */
     int gpu_failed[CG_MAX_GPUS];
+    int fifo_device;              /* whose memory the network moves, as far as it is known yet, or -1 */
     unsigned gpu_regions[CG_MAX_GPUS]; /* of the links' regions, registered so far */
     struct cg_group *groups;
     struct cg_req *free, *ended, **ended_tail;
@@ -176,6 +178,11 @@ void cg_call_spans(const struct cg_group *group, const struct cg_call *call, uin
 /* op.c: move every operation of the group that can move. Returns how many ended. */
 int cg_group_advance(struct cg_group *group);
 void cg_group_tell_passed(struct cg_group *group); /* to all neighbours */
+
+/* build.c: the descriptor of an operation that has its number; nothing outside it changes. Commit when it has been
+ * dispatched: the lanes' numbers go on. */
+int cg_op_build(struct cg_req *req);
+void cg_op_commit(struct cg_req *req);
 
 /* exec.c: what differs between executors. */
 int cg_exec_choose(struct cg_req *req);              /* classify buffers, choose executor; may start a copy */

@@ -7,110 +7,6 @@
 
 #define SLOW_LOOK 1024 /* calls of progress between looks at clocks and at neighbours' failures */
 
-/* ---- building the descriptor ---- */
-
-static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
-{
-    struct cg_plan_request pr = {0};
-
-    if (NULL == call->src_len && NULL == call->dst_len && g->plan_count == call->count && g->plan_coll == call->coll &&
-        g->plan_esize == esize && g->plan_root == call->root) {
-        return CG_OK;
-    }
-    pr.coll = call->coll;
-    pr.nranks = g->size;
-    pr.rank = g->rank;
-    pr.root = call->root;
-    pr.count = call->count;
-    pr.src_len = call->src_len;
-    pr.src_disp = call->src_disp;
-    pr.dst_len = call->dst_len;
-    pr.dst_disp = call->dst_disp;
-    pr.esize = esize;
-    pr.params = &g->params;
-    g->plan_count = 0;
-    int rc = cg_plan_build(&pr, &g->plan);
-    if (CG_OK != rc) return rc;
-    g->plan_count = call->src_len || call->dst_len ? 0 : call->count;
-    g->plan_coll = call->coll;
-    g->plan_esize = esize;
-    g->plan_root = call->root;
-    return CG_OK;
-}
-
-static int neighbor_index(const struct cg_group *g, uint32_t rank)
-{
-    for (int i = 0; i < g->nneighbors; i++) {
-        if (g->neighbor[i] == rank) return i;
-    }
-    return -1;
-}
-
-static int fill_links(struct cg_req *req, struct cg_op *op)
-{
-    struct cg_group *g = req->group;
-
-    req->links = 0;
-    for (uint32_t l = 0; l < g->plan.nlinks; l++) {
-        int i = neighbor_index(g, g->plan.peer[l]);
-        if (i < 0) return CG_ERR_INTERNAL;
-        struct cg_link_end *end = g->link[i];
-        struct cg_link *link = &cg_op_links(op)[l];
-        req->peer[l] = g->plan.peer[l];
-        link->mine = end->mine;
-        link->peer = end->peer;
-        link->recv_slots = end->recv_slots;
-        link->send_slots = end->send_slots;
-        memcpy(link->send_base, end->send_next, sizeof(link->send_base));
-        memcpy(link->recv_base, end->recv_next, sizeof(link->recv_base));
-        req->links |= 1ull << i;
-    }
-    return CG_OK;
-}
-
-static int build(struct cg_req *req)
-{
-    struct cg_group *g = req->group;
-    struct cg_op *op = (struct cg_op *) req->op;
-    int rc;
-
-    memset(op, 0, sizeof(*op));
-    op->esize = (uint8_t) cg_type_size(req->call.type);
-    rc = find_plan(g, &req->call, op->esize);
-    if (CG_OK != rc) return rc;
-    cg_plan_to_op(&g->plan, op);
-    op->id = ++g->proc->next_op;
-    op->src = req->src;
-    op->dst = req->dst;
-    op->total_bytes = req->bytes;
-    op->opno = req->opno;
-    op->stream = g->stream;
-    op->coll = (uint8_t) req->call.coll;
-    op->type = (uint8_t) req->call.type;
-    op->redop = (uint8_t) req->call.redop;
-    op->slot_bytes = (uint32_t) g->params.slot_bytes;
-    op->slots = (uint32_t) g->params.slots;
-    req->nchan = op->nchan;
-    req->plan = g->plan.name;
-    return fill_links(req, op);
-}
-
-/* Dispatched: the lanes' numbers go on. */
-static void commit(struct cg_req *req)
-{
-    struct cg_group *g = req->group;
-
-    for (uint32_t l = 0; l < g->plan.nlinks; l++) {
-        struct cg_link_end *end = g->link[neighbor_index(g, g->plan.peer[l])];
-        for (uint32_t c = 0; c < g->plan.nchan; c++) {
-            uint64_t sends, recvs;
-            cg_plan_count(&g->plan, c, l, &sends, &recvs);
-            end->send_next[c] += sends;
-            end->recv_next[c] += recvs;
-        }
-    }
-}
-
 /* The operation gets its number, and the neighbours learn of it. */
 static void announce(struct cg_req *req)
 {
@@ -121,6 +17,9 @@ static void announce(struct cg_req *req)
     for (int i = 0; i < g->nneighbors; i++) {
         const struct cg_link_end *end = g->link[i];
         uint64_t op = end->op_base + req->opno;
+        if (end->fifo_gpu) {
+            cg_proxy_link_announce(end->proxy, req->opno, req->bytes, req->call.coll, req->call.type, req->call.redop);
+        }
         if (NULL == end->announce_out) continue;
         struct cg_announce *a = &end->announce_out[op % CG_ANNOUNCE];
         a->bytes = req->bytes;
@@ -276,12 +175,12 @@ static int on_announced(struct cg_req *req, struct look *look)
         if (CG_ERR_UNSUPPORTED != rc) return rc;
         req->fast = 0;
     }
-    rc = build(req);
+    rc = cg_op_build(req);
     if (CG_OK != rc) return rc;
     if (!cg_exec_may_follow(req, look->running)) return CG_AGAIN;
     rc = cg_exec_dispatch(req, look->running);
     if (CG_OK != rc) return rc;
-    commit(req);
+    cg_op_commit(req);
     req->state = CG_REQ_RUNNING;
     return CG_OK;
 }

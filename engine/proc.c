@@ -99,6 +99,7 @@ int cg_proc_open(const struct cg_proc_config *config, struct cg_proc **out, stru
     proc->params = config->params;
     proc->self = config->self;
     proc->threads = config->threads;
+    proc->fifo_device = -1;
     proc->net = config->net ? config->net : cg_transport_find(config->params.transport);
     proc->ended_tail = &proc->ended;
     if (config->net_hint) snprintf(proc->net_hint, sizeof(proc->net_hint), "%s", config->net_hint);
@@ -115,6 +116,33 @@ int cg_proc_open(const struct cg_proc_config *config, struct cg_proc **out, stru
     return CG_OK;
 }
 
+/* A transport that moves GPU memory makes CUDA calls: with that GPU's context, and manners. Where the context is gone,
+ * so is the memory. */
+static int enter_fifo(const struct cg_proc *proc, struct cg_gpu_scope *scope)
+{
+    return proc->fifo_device >= 0 && CG_OK == cg_gpu_enter(proc->fifo_device, scope);
+}
+
+static int progress_links(struct cg_proc *proc)
+{
+    struct cg_gpu_scope scope;
+    int inside = cg_links_on_gpu(proc->links) && enter_fifo(proc, &scope);
+    int events = cg_links_progress(proc->links);
+
+    if (inside) cg_gpu_leave(&scope);
+    return events;
+}
+
+/* Before the GPUs are closed, whose memory the transport may use. */
+static void disconnect(struct cg_proc *proc)
+{
+    struct cg_gpu_scope scope;
+    int inside = enter_fifo(proc, &scope);
+
+    cg_links_disconnect(proc->links);
+    if (inside) cg_gpu_leave(&scope);
+}
+
 void cg_proc_close(struct cg_proc *proc)
 {
     struct cg_req *req;
@@ -123,6 +151,7 @@ void cg_proc_close(struct cg_proc *proc)
     for (struct cg_group *group = proc->groups; group; group = group->next) {
         if (group->fast.window) cg_fast_window_free(group->fast.window);
     }
+    disconnect(proc);
     for (int d = 0; d < CG_MAX_GPUS; d++) {
         if (proc->fast[d]) cg_fast_close(proc->fast[d]);
         if (proc->gpu[d]) cg_gpu_close(proc->gpu[d]);
@@ -190,6 +219,15 @@ struct cg_gpu *cg_proc_gpu(struct cg_proc *proc, int device)
     return proc->gpu[device];
 }
 
+static int step_setup(struct cg_group *group)
+{
+    struct cg_gpu_scope scope;
+    int inside = enter_fifo(group->proc, &scope), rc = cg_boot_step(group);
+
+    if (inside) cg_gpu_leave(&scope);
+    return rc;
+}
+
 /* One step of each set-up, without the lock: it calls MPI, which may call us again. */
 static void advance_setups(struct cg_proc *proc)
 {
@@ -202,7 +240,7 @@ static void advance_setups(struct cg_proc *proc)
         }
         group->boot_busy = 1;
         cg_proc_unlock(proc);
-        int rc = cg_boot_step(group);
+        int rc = step_setup(group);
         cg_proc_lock(proc);
         group->boot_busy = 0;
         next = group->next;
@@ -248,7 +286,7 @@ int cg_proc_progress(struct cg_proc *proc)
         if (proc->gpu[d] && cg_gpu_busy(proc->gpu[d])) cg_gpu_progress(proc->gpu[d]);
         if (proc->fast[d] && cg_fast_busy(proc->fast[d])) cg_fast_progress(proc->fast[d]);
     }
-    if (cg_links_busy(proc->links)) cg_links_progress(proc->links);
+    if (cg_links_busy(proc->links)) progress_links(proc);
     if (proc->outstanding) {
         advance_setups(proc);
         ended = advance_groups(proc);
@@ -290,6 +328,9 @@ void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c)
     c->tenants = lc.tenants;
     c->descriptors = lc.descriptors;
     c->messages = lc.messages;
+    c->gpu_messages = lc.gpu_messages;
+    c->registrations = lc.registrations;
+    c->fifo_bytes = lc.fifo_bytes;
     for (int d = 0; d < CG_MAX_GPUS; d++) {
         struct cg_gpu_counters gc;
         if (NULL == proc->gpu[d]) continue;

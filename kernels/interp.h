@@ -184,7 +184,7 @@ CG_HD int cg_check(const struct cg_op *op, uint32_t chan, const struct cg_pos *p
     return CG_OK;
 }
 
-CG_HD void cg_fill_header(const struct cg_op *op, struct cg_slot_hdr *h, uint64_t seq, uint32_t bytes)
+CG_HD void cg_fill_header(const struct cg_op *op, struct cg_slot_hdr *h, uint64_t seq, uint32_t bytes, int in_gpu)
 {
     h->seq = seq;
     h->total_bytes = op->total_bytes;
@@ -194,6 +194,17 @@ CG_HD void cg_fill_header(const struct cg_op *op, struct cg_slot_hdr *h, uint64_
     h->coll = op->coll;
     h->type = op->type;
     h->redop = op->redop;
+    h->in_gpu = (uint8_t) in_gpu;
+}
+
+CG_HD void cg_fill_headers(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, uint32_t l, uint32_t bytes)
+{
+    const struct cg_link *link = &cg_op_links(op)[l];
+    uint64_t seq = link->send_base[chan] + pos->sent[l];
+
+    cg_fill_header(op, cg_out_slot(op, pos, chan, l), seq, bytes, 0);
+    if (!link->send_headers) return;
+    cg_fill_header(op, cg_slot(link->send_headers, chan, seq, op->slot_bytes, op->slots), seq, bytes, 1);
 }
 
 /* After the data has moved: publish what was written, give back what was read, go on to the next step. The stores that
@@ -206,9 +217,7 @@ CG_HD void cg_publish(const struct cg_op *op, uint32_t chan, struct cg_pos *pos,
     uint32_t in = all ? 0 : s->rlink, in_end = !frees ? in : all ? op->nlinks : in + 1;
     struct cg_link *link = cg_op_links(op);
 
-    for (uint32_t l = out; l < out_end; l++) {
-        cg_fill_header(op, cg_out_slot(op, pos, chan, l), link[l].send_base[chan] + pos->sent[l], act->bytes);
-    }
+    for (uint32_t l = out; l < out_end; l++) cg_fill_headers(op, chan, pos, l, act->bytes);
     cg_publish_fence();
     for (uint32_t l = out; l < out_end; l++) {
         cg_store_published(&link[l].peer->chan[chan].tail, link[l].send_base[chan] + ++pos->sent[l]);

@@ -41,8 +41,9 @@ struct cg_slot_hdr {
     uint64_t total_bytes; /* of the whole operation */
     uint32_t opno, stream;
     uint32_t bytes;       /* of this payload */
-    uint8_t coll, type, redop, pad;
-    uint64_t pad2[4];
+    uint8_t coll, type, redop;
+    uint8_t in_gpu;       /* payload (and this header once more) lie in the slot of that number in GPU memory */
+    uint64_t pad[4];
 };
 CG_STATIC_ASSERT(sizeof(struct cg_slot_hdr) == 64, "slot header layout");
 

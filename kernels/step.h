@@ -119,13 +119,15 @@ CG_STATIC_ASSERT(sizeof(struct cg_range) == 24, "range layout");
 struct cg_line; /* kernels/ring.h */
 
 /* One neighbour as an executor sees it. mine and recv_slots are read here, peer and send_slots written here; peer
- * is the neighbour's own line (shm) or the proxy's (net). Sequence numbers of the operation's first messages. */
+ * is the neighbour's own line (shm) or the proxy's (net). Sequence numbers of the operation's first messages.
+ * send_headers: where send_slots lie in GPU memory, the slots in host memory with the same numbers: each header is
+ * written there as well, for the proxy, which does not read GPU memory. Else NULL. */
 struct cg_link {
     struct cg_line *mine, *peer;
-    char *recv_slots, *send_slots;
+    char *recv_slots, *send_slots, *send_headers;
     uint64_t send_base[CG_MAX_CHAN], recv_base[CG_MAX_CHAN];
 };
-CG_STATIC_ASSERT(sizeof(struct cg_link) == 96, "link layout");
+CG_STATIC_ASSERT(sizeof(struct cg_link) == 104, "link layout");
 
 /* One operation ready to run, followed by nlinks links (in ascending order of peer rank), nsteps steps and nblocks
  * blocks. Buffers are the executor's own to address; src == dst for in place. */
@@ -160,7 +162,7 @@ CG_HD struct cg_block *cg_op_blocks(const struct cg_op *op)
 }
 
 CG_STATIC_ASSERT(sizeof(struct cg_op) % 16 == 0, "links stay aligned");
-CG_STATIC_ASSERT(sizeof(struct cg_op) + CG_MAX_LINKS * 96 + CG_MAX_STEPS * 8 <= CG_OP_BYTES, "descriptor fits");
+CG_STATIC_ASSERT(sizeof(struct cg_op) + CG_MAX_LINKS * 104 + CG_MAX_STEPS * 8 <= CG_OP_BYTES, "descriptor fits");
 
 /* Where a channel of an operation stands. Zero at the start; survives parking. */
 struct cg_pos {

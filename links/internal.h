@@ -27,7 +27,8 @@ struct cg_pool_link {
     struct cg_link_end end; /* first, so that the tenant's pointer is ours */
     struct cg_peer *peer;
     uint32_t index, state, line, out_line, net_id;
-    int joined; /* far is valid */
+    int joined;  /* far is valid */
+    int no_fifo; /* in GPU memory: was tried */
     struct cg_window window;
     struct cg_link_far far;
 };
@@ -59,6 +60,14 @@ struct cg_region {
     size_t bytes;
 };
 
+/* A chunk of GPU memory for FIFOs. */
+struct cg_fifo_chunk {
+    struct cg_gpu *gpu;
+    char *base;
+    size_t bytes, used;
+    struct cg_net_mem *mem;
+};
+
 struct cg_links {
     struct cg_links_config config;
     struct cg_arena arena;
@@ -75,6 +84,8 @@ struct cg_links {
     uint32_t next_net_id;
     struct cg_net_mem **mem;        /* by chunk number */
     uint32_t nmem, registrations;
+    struct cg_fifo_chunk *fifo;
+    uint32_t nfifo, fifo_told;
     unsigned char addr[CG_NET_ADDR_MAX];
     size_t addr_len;
 };
@@ -131,6 +142,9 @@ int cg_chunk_sent(const struct cg_peer *peer, uint32_t chunk);
 int cg_chunk_arrived(const struct cg_peer *peer, uint32_t chunk, uint64_t bytes, char **base);
 /* Send what is queued, map what has arrived. Returns events. */
 int cg_chunks_serve(struct cg_links *links);
+
+/* fifo.c: registrations; the memory is the engine's. */
+void cg_links_fifo_close(struct cg_links *links);
 
 /* net.c: endpoints, registrations, proxy and worker; after all links are dropped. */
 void cg_links_net_close(struct cg_links *links);

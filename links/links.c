@@ -249,11 +249,16 @@ static void drop_links(struct cg_links *links, struct cg_peer *peer)
     }
 }
 
+void cg_links_disconnect(struct cg_links *links)
+{
+    for (uint32_t i = 0; i < links->npeers; i++) drop_links(links, links->peer[i]);
+    cg_links_net_close(links);
+}
+
 void cg_links_close(struct cg_links *links)
 {
     if (!links) return;
-    for (uint32_t i = 0; i < links->npeers; i++) drop_links(links, links->peer[i]);
-    cg_links_net_close(links);
+    cg_links_disconnect(links);
     for (uint32_t i = 0; i < links->npeers; i++) cg_peer_free(links->peer[i]);
     cg_fdpass_close(&links->pass);
     cg_arena_close(&links->arena);
@@ -286,12 +291,17 @@ int cg_links_region(const struct cg_links *links, unsigned i, void **addr, size_
 
 void cg_links_get_counters(const struct cg_links *links, struct cg_links_counters *c)
 {
-    *c = (struct cg_links_counters){.chunks = links->arena.nchunks,
+    uint64_t fifo_bytes = 0;
+
+    for (uint32_t i = 0; i < links->nfifo; i++) fifo_bytes += links->fifo[i].bytes;
+    *c = (struct cg_links_counters){.fifo_bytes = fifo_bytes,
+                                    .chunks = links->arena.nchunks,
                                     .chunk_bytes = links->arena.mapped,
                                     .peers = links->npeers,
                                     .links = links->nlinks,
                                     .tenants = links->tenants,
                                     .registrations = links->registrations,
                                     .descriptors = links->arena.nchunks + (links->pass.fd >= 0),
+                                    .gpu_messages = links->proxy ? cg_proxy_gpu_messages(links->proxy) : 0,
                                     .messages = links->proxy ? cg_proxy_messages(links->proxy) : 0};
 }

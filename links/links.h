@@ -17,6 +17,7 @@
 #define CG_LINKS_LINKS_H
 
 #include "core/params.h"
+#include "kernels/cuda/gpu.h"
 #include "kernels/ring.h"
 #include "proxy/proxy.h"
 
@@ -43,6 +44,8 @@ struct cg_link_end {
     void *note_in, *note_out;             /* CG_NOTE_BYTES for the tenant: the peer's here, mine there; NULL for net.
                                            * Not cleaned between tenants */
     struct cg_proxy_link *proxy;          /* NULL for shm */
+    struct cg_gpu *fifo_gpu;              /* net: in whose memory there are slots as well, or NULL */
+    char *gpu_recv_slots, *gpu_send_slots;
     uint64_t send_next[CG_MAX_CHAN], recv_next[CG_MAX_CHAN]; /* next sequence numbers, kept by the tenant */
     uint64_t op_base;                     /* the link's operation number = op_base + the communicator's */
     uint64_t tenants;                     /* that this side has closed */
@@ -103,6 +106,17 @@ void cg_link_abandon(struct cg_links *links, struct cg_link_end *link);
 /* The tenant is gone, ops operations after it came: publish "closed". Never waits. Before ready it is an abandon. */
 void cg_link_release(struct cg_links *links, struct cg_link_end *link, uint64_t ops);
 
+/* Slots of a net link in gpu's memory as well, made at the first call: CG_OK and end has them; CG_ERR_UNSUPPORTED if
+ * transport, path or the parameter gpu_fifo say no, or they lie in another GPU's memory; or why it failed (said once).
+ * They stay with the link. May allocate and register. */
+int cg_link_fifo(struct cg_links *links, struct cg_link_end *end, struct cg_gpu *gpu);
+
+/* Is there any such link? Then progress and disconnect may make CUDA calls: with the context of that GPU. */
+int cg_links_on_gpu(const struct cg_links *links);
+
+/* Close all net links and the transport: no memory of GPUs is used any more. Part of cg_links_close. */
+void cg_links_disconnect(struct cg_links *links);
+
 /* Move the proxy and serve the socket. Returns events. */
 int cg_links_progress(struct cg_links *links);
 int cg_links_busy(const struct cg_links *links);
@@ -112,7 +126,8 @@ int cg_links_region(const struct cg_links *links, unsigned i, void **addr, size_
 
 /* links: ever made and not abandoned; tenants: links in use now; descriptors: open now. */
 struct cg_links_counters {
-    uint64_t chunks, chunk_bytes, peers, links, tenants, registrations, descriptors, messages;
+    uint64_t chunks, chunk_bytes, peers, links, tenants, registrations, descriptors, messages, gpu_messages;
+    uint64_t fifo_bytes; /* GPU memory */
 };
 void cg_links_get_counters(const struct cg_links *links, struct cg_links_counters *c);
 

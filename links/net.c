@@ -54,7 +54,8 @@ static int register_chunk(struct cg_links *links, uint32_t chunk)
         while (links->nmem <= chunk) links->mem[links->nmem++] = NULL;
     }
     if (links->mem[chunk] || !links->config.net->reg) return CG_OK;
-    rc = links->config.net->reg(links->net, c->base, c->bytes, &links->mem[chunk]);
+    rc = links->config.net->reg(links->net, &(struct cg_net_region){c->base, c->bytes, CG_NET_HOST, -1},
+                                &links->mem[chunk]);
     if (rc == CG_OK) {
         links->registrations++;
     } else {
@@ -153,14 +154,21 @@ void cg_links_net_close(struct cg_links *links)
 
     if (!links->net) return;
     cg_proxy_close(links->proxy);
+    links->proxy = NULL;
     for (uint32_t i = 0; i < links->npeers; i++) {
         if (links->peer[i]->ep) ops->disconnect(links->net, links->peer[i]->ep);
+        links->peer[i]->ep = NULL;
     }
+    cg_links_fifo_close(links);
     for (uint32_t i = 0; i < links->nmem; i++) {
         if (links->mem[i]) ops->dereg(links->net, links->mem[i]);
     }
     ops->close(links->net);
+    links->net = NULL;
+    links->net_status = CG_ERR_NET;
     free(links->mem);
+    links->mem = NULL;
+    links->nmem = 0;
 }
 
 const struct cg_medium_ops cg_medium_net = {

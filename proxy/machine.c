@@ -120,6 +120,19 @@ static int slot_ok(const struct cg_proxy_link *link, const struct cg_machine *m,
 }
 
 /* Returns the number of messages posted. */
+static int send_slot(struct cg_proxy_link *link, struct cg_machine *m, const struct cg_slot_hdr *h)
+{
+    const struct cg_proxy_link_config *c = &link->config;
+    int rc;
+
+    if (!h->in_gpu) return post_send(link, m, m->chan, h, sizeof(*h) + h->bytes, c->mem);
+    if (!link->fifo.send_slots) return CG_ERR_INTERNAL;
+    rc = post_send(link, m, m->chan, cg_slot(link->fifo.send_slots, m->chan, m->posted, c->slot_bytes, c->slots),
+                   sizeof(*h) + h->bytes, link->fifo.mem);
+    link->proxy->gpu_messages += CG_OK == rc;
+    return rc;
+}
+
 static int send_more(struct cg_proxy_link *link, struct cg_machine *m)
 {
     const struct cg_proxy_link_config *c = &link->config;
@@ -131,7 +144,7 @@ static int send_more(struct cg_proxy_link *link, struct cg_machine *m)
         struct cg_slot_hdr *h = cg_slot(c->send_slots, m->chan, m->posted, c->slot_bytes, c->slots);
         int rc;
         if (!slot_ok(link, m, h)) return CG_ERR_INTERNAL;
-        rc = post_send(link, m, m->chan, h, sizeof(*h) + h->bytes, c->mem);
+        rc = send_slot(link, m, h);
         if (CG_AGAIN == rc) break;
         if (rc < 0) return rc;
         n++;
@@ -168,6 +181,17 @@ int cg_proxy_has_tenant(const struct cg_proxy_link *link)
     return link->opened > link->now.closed || link->opened > cg_load_relaxed(&link->config.line->closed);
 }
 
+static int recv_slot(struct cg_proxy_link *link, struct cg_machine *m, int in_gpu)
+{
+    const struct cg_proxy_link_config *c = &link->config;
+    uint64_t bit = 1ull << (m->posted & (c->slots - 1));
+    char *slots = in_gpu ? link->fifo.recv_slots : c->recv_slots;
+
+    m->in_gpu = in_gpu ? m->in_gpu | bit : m->in_gpu & ~bit;
+    return post_recv(link, m, m->chan, cg_slot(slots, m->chan, m->posted, c->slot_bytes, c->slots),
+                     cg_slot_stride(c->slot_bytes), in_gpu ? link->fifo.mem : c->mem);
+}
+
 static int recv_more(struct cg_proxy_link *link, struct cg_machine *m)
 {
     const struct cg_proxy_link_config *c = &link->config;
@@ -176,8 +200,8 @@ static int recv_more(struct cg_proxy_link *link, struct cg_machine *m)
 
     if (consumed > m->done) return CG_ERR_INTERNAL;
     while (m->posted < consumed + c->slots) {
-        int rc = post_recv(link, m, m->chan, cg_slot(c->recv_slots, m->chan, m->posted, c->slot_bytes, c->slots),
-                           cg_slot_stride(c->slot_bytes), c->mem);
+        int place = cg_fifo_place(link, m);
+        int rc = place < 0 ? CG_AGAIN : recv_slot(link, m, place);
         if (CG_AGAIN == rc) break;
         if (rc < 0) return rc;
         n++;
@@ -185,29 +209,32 @@ static int recv_more(struct cg_proxy_link *link, struct cg_machine *m)
     return n;
 }
 
-static void announce(struct cg_announce *ring, const struct cg_slot_hdr *h)
+static void announce(struct cg_announce *ring, const struct cg_announce *a)
 {
-    struct cg_announce *entry = &ring[h->opno & (CG_ANNOUNCE - 1)];
+    struct cg_announce *entry = &ring[a->op & (CG_ANNOUNCE - 1)];
 
-    if (cg_load_relaxed(&entry->op) == h->opno) return;
-    entry->bytes = h->total_bytes;
-    entry->coll = h->coll;
-    entry->type = h->type;
-    entry->redop = h->redop;
-    cg_store_release(&entry->op, h->opno);
+    if (cg_load_relaxed(&entry->op) >= a->op) return;
+    entry->bytes = a->bytes;
+    entry->coll = a->coll;
+    entry->type = a->type;
+    entry->redop = a->redop;
+    cg_store_release(&entry->op, a->op);
 }
 
+/* In GPU memory nothing is looked at here; the executor checks headers all the same. */
 static int arrived(struct cg_proxy_link *link, struct cg_machine *m, uint64_t seq, size_t bytes)
 {
     const struct cg_proxy_link_config *c = &link->config;
     struct cg_slot_hdr *h = cg_slot(c->recv_slots, m->chan, seq, c->slot_bytes, c->slots);
 
+    if (m->in_gpu >> (seq & (c->slots - 1)) & 1) return CG_OK;
     if (bytes < sizeof(*h) || h->bytes != bytes - sizeof(*h) || h->seq != seq) {
         cg_log(0, "net link %u, channel %u: message %llu arrived with %zu bytes, its header is wrong: do all ranks run "
                "the same build?", c->local_id, m->chan, (unsigned long long) seq, bytes);
         return CG_ERR_INTERNAL;
     }
-    announce(c->announce, h);
+    announce(c->announce, &(struct cg_announce){.op = h->opno, .bytes = h->total_bytes, .coll = h->coll,
+                                                .type = h->type, .redop = h->redop});
     return CG_OK;
 }
 
@@ -229,6 +256,7 @@ static int recv_posted(struct cg_proxy_link *link, struct cg_machine *m)
         if ((rc = arrived(link, m, m->done - 1, bytes))) return rc;
     }
     if (rc < 0) return rc;
+    if (m->done != done && m->in_gpu && link->fifo.flush && (rc = link->fifo.flush(link->fifo.ctx))) return rc;
     if (m->done != done) cg_store_release(&link->config.line->chan[m->chan].tail, m->done);
     if ((n = recv_more(link, m)) < 0) return n;
     return advance(link, m, m->done == m->posted ? RECV_IDLE : RECV_POSTED, (int) (m->done - done));
@@ -298,6 +326,7 @@ static int take_report(struct cg_proxy_link *link, const struct cg_report *r)
         if (r->consumed[c] < m->granted || r->consumed[c] > m->posted) return CG_ERR_INTERNAL;
         m->granted = r->consumed[c];
     }
+    if (r->announced.op) announce(link->config.announce, &r->announced);
     raise_word(&line->passed, r->passed);
     raise_word(&line->failed, r->failed);
     raise_word(&line->closed, r->closed);

@@ -7,7 +7,7 @@
  *   sender    slots that my executors published, in order, at most `slots` ahead of what the peer says it consumed;
  *             several in flight; sent ones go back to the executor through line->head
  *   receiver  receives lie ready for every slot that is free; arrivals are published in order through line->tail
- *   reporter  my consumption (credit), closed, passed and failed: latest values, which only grow
+ *   reporter  my consumption (credit), closed, passed, failed, announced: latest values, which only grow
  *   listener  the peer's reports; one receive always lies ready
  *
  * Credit is due when half a lane was consumed since the last report. That is enough: a peer without credit is `slots`
@@ -21,6 +21,7 @@
 #define LINGER_PASSES 1024 /* ... after which a link without tenant needs no more progress: a transport may still
                             * have to push bytes of a send that is complete */
 #define LANE_CONTROL 0xff
+#define LANE_SLOTS 64 /* at most: a bit for each in cg_machine.in_gpu */
 
 enum cg_proxy_state {
     SEND_IDLE,
@@ -41,12 +42,21 @@ struct cg_machine {
     uint32_t chan;
     uint64_t posted, done;
     uint64_t granted; /* of a sender: what the peer has consumed */
+    uint64_t in_gpu;  /* of a receiver: bit n % slots: message n is received in GPU memory */
     struct cg_net_req **req;
 };
 
 /* The control message. Homogeneous hosts: native byte order. */
 struct cg_report {
     uint64_t consumed[CG_MAX_CHAN], closed, passed, failed;
+    struct cg_announce announced; /* op 0: nothing */
+};
+
+/* Where the messages before number upto are received; those that follow each other alike are one entry. */
+#define EXPECTED 32 /* more than there are operations under way */
+struct cg_expected {
+    uint64_t upto;
+    int in_gpu;
 };
 
 enum { LISTENER, RECEIVER, SENDER = RECEIVER + CG_MAX_CHAN, REPORTER = SENDER + CG_MAX_CHAN, MACHINES };
@@ -60,6 +70,9 @@ struct cg_proxy_link {
     uint32_t quiet;  /* progress calls since the last event */
     uint64_t opened; /* tenants */
     struct cg_report now, reported, out, in; /* now.consumed is not kept up to date; out, in: transport's buffers */
+    struct cg_proxy_fifo fifo; /* recv_slots NULL: none */
+    struct cg_expected expected[CG_MAX_CHAN][EXPECTED]; /* rings: entries first to last - 1 */
+    uint32_t first[CG_MAX_CHAN], last[CG_MAX_CHAN];
     struct cg_net_req *req[];
 };
 
@@ -67,8 +80,11 @@ struct cg_proxy {
     const struct cg_net_ops *ops;
     struct cg_net *net;
     struct cg_proxy_link *links, *active;
-    uint64_t messages; /* given to the transport */
+    uint64_t messages, gpu_messages; /* given to the transport */
 };
+
+/* fifo.c: where message m->posted of a receiver goes: 0 host memory, 1 GPU memory, -1 not known yet. */
+int cg_fifo_place(struct cg_proxy_link *link, const struct cg_machine *m);
 
 /* Run the function of the machine's state: the number of events, or an error, which ends the link. */
 int cg_machine_step(struct cg_proxy_link *link, struct cg_machine *m);

@@ -23,9 +23,22 @@ struct cg_net_ep;  /* towards one process */
 struct cg_net_req; /* one send or receive */
 struct cg_net_mem; /* a registration */
 
+/* Kinds of memory. */
+enum cg_net_kind { CG_NET_HOST, CG_NET_CUDA };
+
+/* Memory to be registered: whole pages (host), or one allocation of cudaMalloc or a part of it (CUDA). */
+struct cg_net_region {
+    void *addr;
+    size_t bytes;
+    int kind;   /* enum cg_net_kind */
+    int dmabuf; /* of CUDA memory: a descriptor of the dma-buf whose first byte is at addr, the caller's; -1: none */
+};
+
 struct cg_net_props {
     const char *name;
     size_t max_bytes; /* of one message */
+    int cuda;         /* sends and receives CUDA memory that was registered */
+    int dmabuf;       /* registers CUDA memory by the descriptor of a dma-buf */
     int reports_peer_death; /* an endpoint made with remote = 1 reports a dead peer as an error */
 };
 
@@ -47,9 +60,12 @@ struct cg_net_ops {
     void (*disconnect)(struct cg_net *net, struct cg_net_ep *ep);
     /* CG_OK, or the error that ended the endpoint: how someone who only receives learns of a dead peer. */
     int (*ep_status)(struct cg_net *net, struct cg_net_ep *ep);
+    /* Does CUDA memory travel to and from that process without a copy through host memory? Optional: no. */
+    int (*ep_direct)(struct cg_net *net, struct cg_net_ep *ep);
 
-    /* Register memory that sends and receives will use; optional (NULL): they work without. Once per chunk. */
-    int (*reg)(struct cg_net *net, void *addr, size_t bytes, struct cg_net_mem **mem);
+    /* Register memory that sends and receives will use. Host memory works without registration too; reg is optional
+     * (NULL) where there is no CUDA memory. */
+    int (*reg)(struct cg_net *net, const struct cg_net_region *region, struct cg_net_mem **mem);
     void (*dereg)(struct cg_net *net, struct cg_net_mem *mem);
 
     /* Post. The buffer belongs to the transport until the request is complete. Messages between two processes with

@@ -3,66 +3,24 @@
  * may run on different threads. A message waits in its receiver's inbox for up to `delay` of the receiver's progress
  * calls, has then arrived, and meets the receives in the order of their posting. Messages of up to EAGER bytes are
  * copied when sent, longer ones out of the sender's buffer when they meet a receive. */
-#include "proxy/net.h"
+#include "proxy/net_loop.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
-
-#define EAGER 4096
-
-struct message {
-    struct message *next; /* in the inbox */
-    struct cg_net *to;
-    struct cg_net_req *req; /* the sender's, if data is its buffer */
-    const char *data;
-    uint64_t source, tag;
-    size_t bytes;
-    long delay;
-    int arrived;
-    char copy[];
-};
-
-struct cg_net_req {
-    struct cg_net_req *next; /* of this instance */
-    struct cg_net_ep *ep;    /* of a send that fails */
-    struct message *msg;     /* of a send that waits for its receive */
-    uint64_t tag;
-    char *buf;
-    size_t bytes; /* of the message; of the buffer while a receive is posted */
-    long delay;   /* until a copied send is complete */
-    int send, done, status;
-};
-
-struct cg_net_ep {
-    struct cg_net_ep *next;
-    uint64_t peer;
-    int remote, status;
-    int failing; /* sends do not arrive; the first that is tested ends the endpoint */
-};
-
-struct cg_net {
-    struct cg_net *next; /* in the registry */
-    uint64_t id, random;
-    long seed, delay, reorder, fail, room; /* of the hint */
-    long sends, posted;                    /* sends so far; those that have not been tested to their end */
-    struct message *inbox;
-    struct cg_net_req *reqs;
-    struct cg_net_ep *eps;
-};
 
 struct loop_addr {
     uint64_t id;
     int64_t pid;
 };
 
-static pthread_mutex_t loop_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t cg_loop_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cg_net *loop_nets;
 static uint64_t loop_last_id;
 
-static struct cg_net *find_net(uint64_t id)
+struct cg_net *cg_loop_find(uint64_t id)
 {
     struct cg_net *net = loop_nets;
 
@@ -70,8 +28,7 @@ static struct cg_net *find_net(uint64_t id)
     return net;
 }
 
-/* splitmix64: 0 to max */
-static long draw(struct cg_net *net, long max)
+long cg_loop_draw(struct cg_net *net, long max)
 {
     uint64_t z = (net->random += 0x9e3779b97f4a7c15u);
 
@@ -114,11 +71,11 @@ static int loop_open(const struct cg_params *params, const char *hint, struct cg
         free(net);
         return CG_ERR_NET;
     }
-    pthread_mutex_lock(&loop_lock);
+    pthread_mutex_lock(&cg_loop_lock);
     net->id = ++loop_last_id;
     net->next = loop_nets;
     loop_nets = net;
-    pthread_mutex_unlock(&loop_lock);
+    pthread_mutex_unlock(&cg_loop_lock);
     *out = net;
     return CG_OK;
 }
@@ -126,7 +83,8 @@ static int loop_open(const struct cg_params *params, const char *hint, struct cg
 static void loop_props(struct cg_net *net, struct cg_net_props *props)
 {
     (void) net;
-    *props = (struct cg_net_props){.name = "loop", .max_bytes = SIZE_MAX / 2, .reports_peer_death = 1};
+    *props = (struct cg_net_props){.name = "loop", .max_bytes = SIZE_MAX / 2, .cuda = 1, .dmabuf = 1,
+                                   .reports_peer_death = 1};
 }
 
 static int loop_address(struct cg_net *net, void *addr, size_t *len)
@@ -158,20 +116,20 @@ static void loop_disconnect(struct cg_net *net, struct cg_net_ep *ep)
 {
     struct cg_net_ep **p = &net->eps;
 
-    pthread_mutex_lock(&loop_lock);
+    pthread_mutex_lock(&cg_loop_lock);
     for (struct cg_net_req *req = net->reqs; req; req = req->next) {
         if (req->ep == ep) req->ep = NULL;
     }
-    pthread_mutex_unlock(&loop_lock);
+    pthread_mutex_unlock(&cg_loop_lock);
     while (*p != ep) p = &(*p)->next;
     *p = ep->next;
     free(ep);
 }
 
 /* With the lock held. */
-static int ep_check(struct cg_net_ep *ep)
+int cg_loop_ep_check(struct cg_net_ep *ep)
 {
-    if (CG_OK == ep->status && ep->remote && !find_net(ep->peer)) ep->status = CG_ERR_PEER;
+    if (CG_OK == ep->status && ep->remote && !cg_loop_find(ep->peer)) ep->status = CG_ERR_PEER;
     return ep->status;
 }
 
@@ -180,202 +138,54 @@ static int loop_ep_status(struct cg_net *net, struct cg_net_ep *ep)
     int status;
 
     (void) net;
-    pthread_mutex_lock(&loop_lock);
-    status = ep_check(ep);
-    pthread_mutex_unlock(&loop_lock);
+    pthread_mutex_lock(&cg_loop_lock);
+    status = cg_loop_ep_check(ep);
+    pthread_mutex_unlock(&cg_loop_lock);
     return status;
 }
 
-/* --- messages, all with the lock held --- */
+/* --- memory --- */
 
-static void drop_message(struct message *msg)
+static int loop_reg(struct cg_net *net, const struct cg_net_region *region, struct cg_net_mem **out)
 {
-    struct message **p = &msg->to->inbox;
+    struct cg_net_mem *mem = malloc(sizeof(*mem));
+    void *view = region->addr;
 
-    while (*p != msg) p = &(*p)->next;
-    *p = msg->next;
-    if (msg->req) msg->req->msg = NULL;
-    free(msg);
-}
-
-static void drop_req(struct cg_net *net, struct cg_net_req *req)
-{
-    struct cg_net_req **p = &net->reqs;
-
-    while (*p != req) p = &(*p)->next;
-    *p = req->next;
-    if (req->msg) drop_message(req->msg);
-    net->posted -= req->send;
-    free(req);
-}
-
-static void finish(struct cg_net_req *req, int status)
-{
-    req->done = 1;
-    req->status = status;
-    req->msg = NULL;
-}
-
-static struct cg_net_req *add_req(struct cg_net *net, const struct cg_net_req *fields)
-{
-    struct cg_net_req **end = &net->reqs, *req = malloc(sizeof(*req));
-
-    if (!req) return NULL;
-    *req = *fields;
-    while (*end) end = &(*end)->next;
-    return *end = req;
-}
-
-static int add_message(struct cg_net *net, struct cg_net *to, struct cg_net_req *req)
-{
-    int eager = req->bytes <= EAGER;
-    struct message **end = &to->inbox, *msg = malloc(sizeof(*msg) + (eager ? req->bytes : 0));
-
-    if (!msg) return CG_ERR_NOMEM;
-    *msg = (struct message){.to = to, .source = net->id, .tag = req->tag, .bytes = req->bytes,
-                            .delay = draw(net, net->delay)};
-    msg->data = eager ? msg->copy : req->buf;
-    if (eager) {
-        if (req->bytes) memcpy(msg->copy, req->buf, req->bytes);
-        req->delay = draw(net, net->delay);
-        req->done = !req->delay;
-    } else {
-        msg->req = req;
-        req->msg = msg;
+    (void) net;
+    if (!mem) return CG_ERR_NOMEM;
+    if (region->dmabuf >= 0) view = mmap(NULL, region->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region->dmabuf, 0);
+    if (MAP_FAILED == view) {
+        free(mem);
+        return CG_ERR_NET;
     }
-    while (*end) end = &(*end)->next;
-    *end = msg;
+    *mem = (struct cg_net_mem){.region = *region, .view = view};
+    *out = mem;
     return CG_OK;
 }
 
-/* Messages of one sender with equal tags arrive in order; without reorder all messages of one sender do. */
-static int may_arrive(const struct cg_net *net, const struct message *msg)
+static void loop_dereg(struct cg_net *net, struct cg_net_mem *mem)
 {
-    for (const struct message *m = net->inbox; m != msg; m = m->next) {
-        if (!m->arrived && m->source == msg->source && (!net->reorder || m->tag == msg->tag)) return 0;
-    }
-    return msg->delay <= 0;
+    (void) net;
+    if (mem->region.dmabuf >= 0) munmap(mem->view, mem->region.bytes);
+    free(mem);
 }
 
-static int deliver(struct cg_net *net, struct message *msg)
+static int loop_ep_direct(struct cg_net *net, struct cg_net_ep *ep)
 {
-    struct cg_net_req *recv = net->reqs;
-
-    while (recv && (recv->send || recv->done || recv->tag != msg->tag)) recv = recv->next;
-    if (!recv) return 0;
-    if (msg->bytes <= recv->bytes && msg->bytes) memcpy(recv->buf, msg->data, msg->bytes);
-    finish(recv, msg->bytes <= recv->bytes ? CG_OK : CG_ERR_LIMIT);
-    recv->bytes = msg->bytes;
-    if (msg->req) finish(msg->req, CG_OK);
-    msg->req = NULL;
-    drop_message(msg);
+    (void) net;
+    (void) ep;
     return 1;
 }
 
-static int loop_progress(struct cg_net *net)
-{
-    int events = 0;
-
-    pthread_mutex_lock(&loop_lock);
-    for (struct cg_net_req *req = net->reqs; req; req = req->next) {
-        if (req->send && !req->done && !req->msg && --req->delay <= 0) events += req->done = 1;
-    }
-    for (struct message *msg = net->inbox, *next; msg; msg = next) {
-        next = msg->next;
-        msg->delay--;
-        if (!msg->arrived) msg->arrived = may_arrive(net, msg);
-        if (msg->arrived) events += deliver(net, msg);
-    }
-    pthread_mutex_unlock(&loop_lock);
-    return events;
-}
-
-/* --- requests --- */
-
-/* With the lock held. */
-static int start_send(struct cg_net *net, struct cg_net_ep *ep, struct cg_net_req *fields, struct cg_net_req **out)
-{
-    struct cg_net *to = find_net(ep->peer);
-    int rc = ep_check(ep);
-
-    if (rc) return rc;
-    if (!to) return CG_ERR_PEER;
-    if (net->room && net->posted >= net->room) return CG_AGAIN;
-    if (!(*out = add_req(net, fields))) return CG_ERR_NOMEM;
-    net->posted++;
-    ep->failing |= ++net->sends == net->fail;
-    if (ep->failing) {
-        (*out)->ep = ep;
-        finish(*out, CG_ERR_NET);
-        return CG_OK;
-    }
-    rc = add_message(net, to, *out);
-    if (rc) drop_req(net, *out);
-    return rc;
-}
-
-static int loop_isend(struct cg_net *net, struct cg_net_ep *ep, uint64_t tag, const void *buf, size_t bytes,
-                      struct cg_net_mem *mem, struct cg_net_req **out)
-{
-    struct cg_net_req fields = {.tag = tag, .buf = (char *) buf, .bytes = bytes, .send = 1};
-    int rc;
-
-    (void) mem;
-    pthread_mutex_lock(&loop_lock);
-    rc = start_send(net, ep, &fields, out);
-    pthread_mutex_unlock(&loop_lock);
-    return rc;
-}
-
-static int loop_irecv(struct cg_net *net, uint64_t tag, void *buf, size_t capacity, struct cg_net_mem *mem,
-                      struct cg_net_req **out)
-{
-    struct cg_net_req fields = {.tag = tag, .buf = buf, .bytes = capacity};
-
-    (void) mem;
-    pthread_mutex_lock(&loop_lock);
-    *out = add_req(net, &fields);
-    pthread_mutex_unlock(&loop_lock);
-    return *out ? CG_OK : CG_ERR_NOMEM;
-}
-
-static int loop_test(struct cg_net *net, struct cg_net_req *req, size_t *bytes)
-{
-    int rc = CG_AGAIN;
-
-    pthread_mutex_lock(&loop_lock);
-    if (req->done) {
-        rc = req->status;
-        *bytes = req->bytes;
-        if (req->ep) req->ep->status = rc;
-        drop_req(net, req);
-    }
-    pthread_mutex_unlock(&loop_lock);
-    return rc;
-}
-
-static void loop_cancel(struct cg_net *net, struct cg_net_req *req)
-{
-    pthread_mutex_lock(&loop_lock);
-    drop_req(net, req);
-    pthread_mutex_unlock(&loop_lock);
-}
-
-/* Senders that wait for a receive here are told. */
 static void loop_close(struct cg_net *net)
 {
     struct cg_net **p = &loop_nets;
 
-    pthread_mutex_lock(&loop_lock);
+    pthread_mutex_lock(&cg_loop_lock);
     while (*p != net) p = &(*p)->next;
     *p = net->next;
-    while (net->reqs) drop_req(net, net->reqs);
-    while (net->inbox) {
-        if (net->inbox->req) finish(net->inbox->req, CG_ERR_PEER);
-        net->inbox->req = NULL;
-        drop_message(net->inbox);
-    }
-    pthread_mutex_unlock(&loop_lock);
+    cg_loop_drop_all(net);
+    pthread_mutex_unlock(&cg_loop_lock);
     while (net->eps) loop_disconnect(net, net->eps);
     free(net);
 }
@@ -390,9 +200,12 @@ const struct cg_net_ops cg_net_loop = {
     .connect = loop_connect,
     .disconnect = loop_disconnect,
     .ep_status = loop_ep_status,
-    .isend = loop_isend,
-    .irecv = loop_irecv,
-    .test = loop_test,
-    .cancel = loop_cancel,
-    .progress = loop_progress,
+    .ep_direct = loop_ep_direct,
+    .reg = loop_reg,
+    .dereg = loop_dereg,
+    .isend = cg_loop_isend,
+    .irecv = cg_loop_irecv,
+    .test = cg_loop_test,
+    .cancel = cg_loop_cancel,
+    .progress = cg_loop_progress,
 };

@@ -24,6 +24,14 @@ static ucs_status_t read_config(const char *hint, ucp_config_t **config)
     return rc;
 }
 
+/* What UCX was built with and could open. */
+static int handles_cuda(ucp_context_h context)
+{
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+
+    return UCS_OK == ucp_context_query(context, &attr) && (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1);
+}
+
 static ucs_status_t make_worker(const char *hint, struct cg_net *net, const char **call)
 {
     ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
@@ -41,6 +49,7 @@ static ucs_status_t make_worker(const char *hint, struct cg_net *net, const char
     *call = "ucp_worker_create";
     rc = ucp_worker_create(net->context, &worker, &net->worker);
     if (UCS_OK != rc) ucp_cleanup(net->context);
+    else net->cuda = handles_cuda(net->context);
     return rc;
 }
 
@@ -66,8 +75,8 @@ static int ucx_open(const struct cg_params *params, const char *hint, struct cg_
 
 static void ucx_props(struct cg_net *net, struct cg_net_props *props)
 {
-    (void) net;
-    *props = (struct cg_net_props){.name = "ucx", .max_bytes = SIZE_MAX / 2, .reports_peer_death = 1};
+    *props = (struct cg_net_props){.name = "ucx", .max_bytes = SIZE_MAX / 2, .cuda = net->cuda,
+                                   .reports_peer_death = 1};
 }
 
 static int query_address(struct cg_net *net, uint32_t flags, void *addr, size_t *len)
@@ -172,6 +181,28 @@ static int ucx_ep_status(struct cg_net *net, struct cg_net_ep *ep)
     return ep->status;
 }
 
+/* Through NVLink or PCIe to another GPU of this host, or by a network device that reads and writes CUDA memory. */
+static int ucx_ep_direct(struct cg_net *net, struct cg_net_ep *ep)
+{
+#if UCP_API_VERSION >= UCP_VERSION(1, 14)
+    static const char *const direct[] = {"cuda_ipc", "rc_", "dc_", "srd", "gda"};
+    ucp_transport_entry_t entry[32];
+    ucp_ep_attr_t attr = {.field_mask = UCP_EP_ATTR_FIELD_TRANSPORTS,
+                          .transports = {.entries = entry, .num_entries = 32, .entry_size = sizeof(entry[0])}};
+
+    if (!net->cuda || UCS_OK != ucp_ep_query(ep->ucp, &attr)) return 0;
+    for (unsigned i = 0; i < attr.transports.num_entries; i++) {
+        for (unsigned k = 0; k < sizeof(direct) / sizeof(direct[0]); k++) {
+            if (!strncmp(entry[i].transport_name, direct[k], strlen(direct[k]))) return 1;
+        }
+    }
+#else
+    (void) net;
+    (void) ep;
+#endif
+    return 0;
+}
+
 /* Short messages that nobody will receive, such as a peer's last report: UCX warns its user of each that it holds. */
 static void discard_unexpected(struct cg_net *net, double end)
 {
@@ -226,20 +257,21 @@ static void ucx_close(struct cg_net *net)
 
 /* --- memory and messages --- */
 
-static int ucx_reg(struct cg_net *net, void *addr, size_t bytes, struct cg_net_mem **out)
+static int ucx_reg(struct cg_net *net, const struct cg_net_region *region, struct cg_net_mem **out)
 {
     struct cg_net_mem *mem = calloc(1, sizeof(*mem));
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
                                                  UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
-                                   .address = addr,
-                                   .length = bytes,
-                                   .memory_type = UCS_MEMORY_TYPE_HOST};
+                                   .address = region->addr,
+                                   .length = region->bytes};
     ucs_status_t rc;
 
     if (!mem) return CG_ERR_NOMEM;
+    mem->type = CG_NET_CUDA == region->kind ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
+    params.memory_type = mem->type;
     rc = ucp_mem_map(net->context, &params, &mem->ucp);
     if (UCS_OK != rc) {
-        cg_log(1, "ucp_mem_map of %zu bytes: %s", bytes, ucs_status_string(rc));
+        cg_log(1, "ucp_mem_map of %zu bytes: %s", region->bytes, ucs_status_string(rc));
         free(mem);
         return UCS_ERR_NO_MEMORY == rc ? CG_ERR_NOMEM : CG_ERR_NET;
     }
@@ -265,6 +297,7 @@ const struct cg_net_ops cg_net_ucx = {
     .connect = ucx_connect,
     .disconnect = ucx_disconnect,
     .ep_status = ucx_ep_status,
+    .ep_direct = ucx_ep_direct,
     .reg = ucx_reg,
     .dereg = ucx_dereg,
     .isend = cg_ucx_isend,

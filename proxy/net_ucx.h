@@ -38,6 +38,7 @@ struct cg_net_ep {
 
 struct cg_net_mem {
     ucp_mem_h ucp;
+    ucs_memory_type_t type;
 };
 
 struct cg_net {
@@ -47,6 +48,7 @@ struct cg_net {
     struct req_block *blocks;
     struct cg_net_ep *eps;
     char discarded[4096]; /* see discard_unexpected */
+    int cuda;             /* UCX can access CUDA memory */
     int stuck;            /* closing an endpoint took too long */
     struct cg_net *next_stuck;
 };

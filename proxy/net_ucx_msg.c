@@ -113,19 +113,17 @@ void cg_ucx_cancel(struct cg_net *net, struct cg_net_req *req)
     req_put(req);
 }
 
-/* The memory is host memory: UCX need not ask the driver. Without the handle its registration cache finds it. */
+/* UCX need not ask the driver what memory it is. Without the handle its registration cache finds it. */
 static void set_param(ucp_request_param_t *param, struct cg_net_req *req, struct cg_net_mem *mem)
 {
     param->op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    param->memory_type = UCS_MEMORY_TYPE_HOST;
+    param->memory_type = mem ? mem->type : UCS_MEMORY_TYPE_HOST;
     param->user_data = req;
 #if USE_MEMH
     if (mem) {
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param->memh = mem->ucp;
     }
-#else
-    (void) mem;
 #endif
 }
 

@@ -40,7 +40,7 @@ static int config_ok(const struct cg_proxy *proxy, const struct cg_proxy_link_co
 
     proxy->ops->props(proxy->net, &props);
     return c->ep && c->line && c->out && c->recv_slots && c->send_slots && c->announce && c->slots >= 2 &&
-           !(c->slots & (c->slots - 1)) && cg_slot_stride(c->slot_bytes) <= props.max_bytes;
+           c->slots <= LANE_SLOTS && !(c->slots & (c->slots - 1)) && cg_slot_stride(c->slot_bytes) <= props.max_bytes;
 }
 
 int cg_proxy_link_open(struct cg_proxy *proxy, const struct cg_proxy_link_config *config, struct cg_proxy_link **out)
@@ -79,6 +79,7 @@ void cg_proxy_link_close(struct cg_proxy *proxy, struct cg_proxy_link *link)
 void cg_proxy_link_tenant_opened(struct cg_proxy_link *link)
 {
     for (int i = 0; i < CG_ANNOUNCE; i++) cg_store_release(&link->config.announce[i].op, 0);
+    link->now.announced = (struct cg_announce){0};
     link->opened++;
     activate(link);
 }
@@ -86,6 +87,7 @@ void cg_proxy_link_tenant_opened(struct cg_proxy_link *link)
 void cg_proxy_link_tenant_closed(struct cg_proxy_link *link, uint64_t n)
 {
     if (n > link->now.closed) link->now.closed = n;
+    link->now.announced = (struct cg_announce){0}; /* the next tenant's numbers begin anew */
     activate(link);
 }
 
@@ -160,6 +162,7 @@ int cg_proxy_progress(struct cg_proxy *proxy)
 
 int cg_proxy_busy(const struct cg_proxy *proxy) { return NULL != proxy->active; }
 
+uint64_t cg_proxy_gpu_messages(const struct cg_proxy *proxy) { return proxy->gpu_messages; }
 uint64_t cg_proxy_messages(const struct cg_proxy *proxy) { return proxy->messages; }
 
 int cg_proxy_open(const struct cg_net_ops *ops, struct cg_net *net, struct cg_proxy **out)

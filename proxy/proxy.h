@@ -27,12 +27,32 @@ struct cg_proxy_link_config {
     struct cg_net_mem *mem;       /* registration that covers the slots, or NULL */
 };
 
+/* A second set of slots, in GPU memory, beside those in host memory. Message n of a channel lies in slot n of the one
+ * or the other. On the sending side its header in host memory says which (in_gpu); on the receiving side the executor
+ * does, before a receive is posted. Neither needs to know of the other side's choice. */
+struct cg_proxy_fifo {
+    char *recv_slots, *send_slots; /* the CPU never touches them */
+    struct cg_net_mem *mem;
+    int (*flush)(void *ctx); /* makes what the network wrote there visible to the GPU; CG_OK or an error. NULL: is */
+    void *ctx;
+};
+
 int cg_proxy_open(const struct cg_net_ops *ops, struct cg_net *net, struct cg_proxy **proxy);
 void cg_proxy_close(struct cg_proxy *proxy);
 
 /* Start serving a link. Counters start at zero and never restart. The config is copied, except what it points to. */
 int cg_proxy_link_open(struct cg_proxy *proxy, const struct cg_proxy_link_config *config, struct cg_proxy_link **link);
 void cg_proxy_link_close(struct cg_proxy *proxy, struct cg_proxy_link *link);
+
+/* From here on receives are posted only for messages that are expected. Once per link. Copied. */
+void cg_proxy_link_fifo(struct cg_proxy_link *link, const struct cg_proxy_fifo *fifo);
+/* The first message of chan whose receive is not posted yet: from there on its place may be chosen. */
+uint64_t cg_proxy_link_unplaced(const struct cg_proxy_link *link, uint32_t chan);
+/* The messages of chan before number upto will be read from GPU memory (1) or host memory (0). With a fifo only. */
+void cg_proxy_link_expect(struct cg_proxy_link *link, uint32_t chan, uint64_t upto, int in_gpu);
+/* The tenant's operation that begins here, for the peer's announcements: where the peer receives in GPU memory its
+ * proxy does not see the headers. Sent lazily. With a fifo only. */
+void cg_proxy_link_announce(struct cg_proxy_link *link, uint32_t opno, uint64_t bytes, int coll, int type, int redop);
 
 /* A tenant came to the link: from here on until both sides have closed it, its messages are carried. Clears the
  * announcements of former tenants: call it before the tenant can expect any. */
@@ -54,8 +74,9 @@ int cg_proxy_link_status(const struct cg_proxy_link *link);
 int cg_proxy_progress(struct cg_proxy *proxy);
 /* Should progress be called: are tenants on any link, or messages on their way? */
 int cg_proxy_busy(const struct cg_proxy *proxy);
-/* Messages given to the transport so far. */
+/* Messages given to the transport so far; those among them that were sent from GPU memory. */
 uint64_t cg_proxy_messages(const struct cg_proxy *proxy);
+uint64_t cg_proxy_gpu_messages(const struct cg_proxy *proxy);
 
 #ifdef __cplusplus
 }

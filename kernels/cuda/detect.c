@@ -100,7 +100,7 @@ int cg_cuda_ok(cudaError_t rc)
     return 0;
 }
 
-static void *entry_point(const char *name, unsigned version)
+void *cg_driver_find(const char *name, unsigned version)
 {
     enum cudaDriverEntryPointQueryResult found;
     void *fn = NULL;
@@ -135,7 +135,7 @@ static int load_driver(void)
 {
     if (cuda.ready) return CG_OK;
 #define CG_DRIVER_LOAD(name, version, args)                                     \
-    cuda.driver.name = (CUresult(*) args) entry_point(#name, version);          \
+    cuda.driver.name = (CUresult(*) args) cg_driver_find(#name, version);          \
     if (!cuda.driver.name) return CG_ERR_GPU;
     CG_DRIVER_TABLE(CG_DRIVER_LOAD)
 #undef CG_DRIVER_LOAD

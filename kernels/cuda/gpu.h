@@ -85,6 +85,21 @@ int cg_gpu_memcpy(int device, void *dst, const void *src, size_t bytes);
 void *cg_gpu_host_alloc(struct cg_gpu *gpu, size_t bytes);
 void cg_gpu_host_free(struct cg_gpu *gpu, void *p);
 
+/* Memory of this GPU that networks and other processes' GPUs may read and write. NULL if there is none. Freed at close
+ * at the latest; free waits for a resident kernel: quiet points only. */
+void *cg_gpu_mem_alloc(struct cg_gpu *gpu, size_t bytes);
+void cg_gpu_mem_free(struct cg_gpu *gpu, void *addr);
+/* A descriptor of the dma-buf of whole pages of that memory, to be closed by the caller; -1: the driver has none. */
+int cg_gpu_dmabuf(struct cg_gpu *gpu, void *addr, size_t bytes);
+
+/* What it takes until this GPU's kernels see what a network device wrote into its memory, once the CPU knows of it:
+ * nothing; cg_gpu_flush (microseconds, returns when done); or a flush by the transport. */
+enum cg_flush_kind { CG_FLUSH_NONE = 1, CG_FLUSH_HOST, CG_FLUSH_NET };
+int cg_gpu_flush_kind(struct cg_gpu *gpu);
+int cg_gpu_flush(struct cg_gpu *gpu); /* CG_OK or CG_ERR_GPU */
+
+int cg_gpu_device(const struct cg_gpu *gpu); /* its ordinal */
+
 struct cg_gpu_counters {
     uint64_t launches, posts, done, registrations;
     uint64_t longest_ns; /* residency of one launch, from the GPU's timer */

@@ -125,6 +125,45 @@ void cg_gpu_host_free(struct cg_gpu *gpu, void *p)
     (void) p;
 }
 
+void *cg_gpu_mem_alloc(struct cg_gpu *gpu, size_t bytes)
+{
+    (void) gpu;
+    (void) bytes;
+    return NULL;
+}
+
+void cg_gpu_mem_free(struct cg_gpu *gpu, void *addr)
+{
+    (void) gpu;
+    (void) addr;
+}
+
+int cg_gpu_dmabuf(struct cg_gpu *gpu, void *addr, size_t bytes)
+{
+    (void) gpu;
+    (void) addr;
+    (void) bytes;
+    return -1;
+}
+
+int cg_gpu_flush_kind(struct cg_gpu *gpu)
+{
+    (void) gpu;
+    return CG_FLUSH_NONE;
+}
+
+int cg_gpu_flush(struct cg_gpu *gpu)
+{
+    (void) gpu;
+    return CG_OK;
+}
+
+int cg_gpu_device(const struct cg_gpu *gpu)
+{
+    (void) gpu;
+    return -1;
+}
+
 void cg_gpu_get_counters(const struct cg_gpu *gpu, struct cg_gpu_counters *c)
 {
     (void) gpu;

@@ -32,6 +32,9 @@ struct cg_driver {
 int cg_primary_use(int device);
 void cg_primary_drop(int device);
 
+/* A function of the driver; NULL if it is older than that version. */
+void *cg_driver_find(const char *name, unsigned version);
+
 /* Result of a runtime call of ours: true if it succeeded. Otherwise the error is taken off the thread's list, so that
  * the application does not find it there. */
 int cg_cuda_ok(cudaError_t rc);
@@ -56,8 +59,14 @@ struct cg_region {
     int owned; /* registered by us */
 };
 
+/* Allocated by cg_gpu_mem_alloc. */
+struct cg_memory {
+    struct cg_memory *next;
+    void *addr;
+};
+
 struct cg_gpu {
-    int device, broken;
+    int device, broken, flush_kind; /* enum cg_flush_kind; 0: not asked yet */
     char bus_id[32];
     cudaStream_t stream, copy_stream;
     struct cg_ctl *ctl;
@@ -71,6 +80,7 @@ struct cg_gpu {
     struct cg_post_slot slot[CG_POSTS];
     struct cg_gpu_copy *copies; /* free ones */
     struct cg_region *regions;
+    struct cg_memory *memory;
     struct cg_gpu_counters counters;
 };
 

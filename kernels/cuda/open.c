@@ -99,6 +99,7 @@ static void free_all(struct cg_gpu *gpu)
     if (gpu->stream) (void) cg_cuda_ok(cudaStreamSynchronize(gpu->stream));
     if (gpu->copy_stream) (void) cg_cuda_ok(cudaStreamSynchronize(gpu->copy_stream));
     while (gpu->regions) cg_gpu_unregister(gpu, gpu->regions->addr);
+    while (gpu->memory) cg_gpu_mem_free(gpu, gpu->memory->addr);
     while ((copy = gpu->copies)) {
         gpu->copies = copy->next;
         (void) cg_cuda_ok(cudaEventDestroy(copy->done));

@@ -14,6 +14,8 @@ int fake_free(void *p); /* 0: not ours */
 extern int fake_no_gpu, fake_no_peer;
 /* Overwritten boxes; operations that the fast executor ran; bytes copied between kinds of memory. */
 extern int fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
+/* Allocation of GPU memory for FIFOs fails; flushes of what the network wrote there. */
+extern int fake_no_memory, fake_flushes;
 extern unsigned fake_seed;
 
 #endif

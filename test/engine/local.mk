@@ -1,6 +1,6 @@
 engine_mesh = test/engine/mesh.c test/engine/mesh.h
 engine_job = test/engine/job.c test/engine/job.h
-engine_fake = test/engine/fake_gpu.c test/engine/fake_gpu.h
+engine_fake = test/engine/fake_gpu.c test/engine/fake_fast.c test/engine/fake_gpu.h
 check_PROGRAMS += test/engine/engine test/engine/failures test/engine/paths test/engine/collectives
 test_engine_engine_SOURCES = test/engine/engine.c $(engine_job) $(engine_mesh)
 test_engine_failures_SOURCES = test/engine/failures.c $(engine_job) $(engine_mesh)

@@ -82,21 +82,31 @@ static void all_of(struct plan_of_call *p, int kind)
     for (int r = 0; r < MESH_MAX; r++) p->src[r] = p->dst[r] = kind;
 }
 
-static void set(struct mesh *m, struct mesh_comm *c, uint32_t n)
+static int gpu_fifo = -1; /* the parameter */
+
+/* hosts: that many ranks share one; 0: all. */
+static void set_hosts(struct mesh *m, struct mesh_comm *c, uint32_t n, uint32_t hosts)
 {
     fake_no_gpu = fake_no_peer = fake_overruns = fake_fast_done = fake_gpu_done = fake_copies = 0;
+    fake_no_memory = fake_flushes = 0;
     mesh_init(m, n);
+    m->net = &cg_net_loop;
+    for (uint32_t r = 0; hosts && r < n; r++) m->host[r] = 1 + r / hosts;
     for (uint32_t r = 0; r < n; r++) {
         m->params[r].slot_bytes = 1024;
         m->params[r].slots = 2;
         m->params[r].channel_bytes = 2048;
         m->params[r].exchange_max = 512;
         m->params[r].doubling_max = 1024;
+        m->params[r].gpu_fifo_min = 256;
+        m->params[r].gpu_fifo = gpu_fifo;
     }
     assert_int_equal(mesh_open(m), CG_OK);
     assert_int_equal(mesh_comm_open(m, "paths", c), CG_OK);
     buffers(n);
 }
+
+static void set(struct mesh *m, struct mesh_comm *c, uint32_t n) { set_hosts(m, c, n, 0); }
 
 static void unset(struct mesh *m, struct mesh_comm *c)
 {
@@ -271,12 +281,71 @@ static void test_outstanding_mixture(void **state)
     unset(&m, &c);
 }
 
+/* Over the network: FIFO slots in GPU memory for what a kernel moves in large messages, in host memory for the rest, as
+ * each rank chooses for itself and each operation; the CPU never touches those of the GPU. */
+static void test_net(void **state)
+{
+    (void) state;
+    for (uint32_t n = 2; n <= 8; n += 2) {
+        struct cg_counters counters;
+        uint64_t from_gpu = 0, registered = 0;
+        struct mesh m;
+        struct mesh_comm c;
+        unsigned seed = 300 + n;
+        set_hosts(&m, &c, n, 1 + n / 4);
+        for (int i = 0; i < 300; i++) {
+            struct plan_of_call p = {.count = 1 + (uint64_t) rand_r(&seed) % COUNT_MAX};
+            all_of(&p, DEVICE);
+            for (uint32_t r = 0; i % 3 && r < n; r++) p.dst[r] = rand_r(&seed) % 2;
+            p.inplace = 1;
+            run(&m, &c, &p, &seed);
+            for (uint32_t r = 0; (i == 20 || i == 299) && r < n; r++) {
+                cg_proc_get_counters(m.proc[r], &counters);
+                from_gpu += counters.gpu_messages;
+                registered += i == 20 ? 0 : counters.registrations;
+                assert_true(counters.gpu_messages < counters.messages);
+            }
+        }
+        assert_true(from_gpu > 100 && fake_flushes > 100);
+        assert_true(registered <= 4 * n);
+        unset(&m, &c);
+    }
+}
+
+/* What a rank has no GPU memory for, or does not want there, stays in host memory. */
+static void test_net_host_fifo(void **state)
+{
+    (void) state;
+    cg_log_set(NULL, NULL, -1);
+    for (int why = 0; why < 2; why++) {
+        struct cg_counters counters;
+        struct plan_of_call p = {.count = COUNT_MAX};
+        struct mesh m;
+        struct mesh_comm c;
+        unsigned seed = 7;
+        gpu_fifo = why ? 1 : 0;
+        set_hosts(&m, &c, 2, 1);
+        gpu_fifo = -1;
+        fake_no_memory = why;
+        all_of(&p, DEVICE);
+        for (int i = 0; i < 20; i++) run(&m, &c, &p, &seed);
+        for (uint32_t r = 0; r < 2; r++) {
+            cg_proc_get_counters(m.proc[r], &counters);
+            assert_int_equal(0, counters.gpu_messages);
+            assert_int_equal(0, counters.fifo_bytes);
+        }
+        assert_true(fake_gpu_done >= 40);
+        unset(&m, &c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_becomes_fast), cmocka_unit_test(test_any_mixture),
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_no_peer_access),      cmocka_unit_test(test_outstanding_mixture),
+        cmocka_unit_test(test_net),                 cmocka_unit_test(test_net_host_fifo),
         cmocka_unit_test(test_no_gpu_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,6 +144,7 @@ static void fill_links(struct sm_world *w, struct sm_job *job, const struct cg_p
         link->peer = line_at(w, job->comm, peer, me);
         link->recv_slots = slots_at(w, job->comm, me, peer);
         link->send_slots = slots_at(w, job->comm, peer, me);
+        link->send_headers = NULL;
         for (uint32_t c = 0; c < CG_MAX_CHAN; c++) {
             uint64_t sends = 0, recvs = 0;
 

@@ -247,7 +247,10 @@ static void registered(struct duo *d)
         free(memory);
         return;
     }
-    for (int i = 0; i < 2; i++) assert_int_equal(CG_OK, d->ops->reg(d->net[i], memory, 2 * bytes, &mem[i]));
+    for (int i = 0; i < 2; i++) {
+        struct cg_net_region region = {memory, 2 * bytes, CG_NET_HOST, -1};
+        assert_int_equal(CG_OK, d->ops->reg(d->net[i], &region, &mem[i]));
+    }
     fill(memory, bytes, 9);
     for (size_t n = bytes; n >= 64; n /= 8) {
         memset(memory + bytes, 0, bytes);

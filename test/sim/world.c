@@ -124,6 +124,7 @@ static void bind_link(const struct world *w, struct comm *c, uint32_t rank, cons
     link->peer = peer->line;
     link->recv_slots = mine->slots;
     link->send_slots = peer->slots;
+    link->send_headers = NULL;
     for (uint32_t chan = 0; chan < CG_MAX_CHAN; chan++) {
         uint64_t sends = 0, recvs = 0;
         if (chan < plan->nchan) cg_plan_count(plan, chan, l, &sends, &recvs);
