@@ -5,10 +5,18 @@
 
 #include <stdlib.h>
 
+/* A peer that goes while nothing is on its way to it may simply have finished before us (MPI_Finalize). An operation
+ * that waits for it says so itself. */
+static int level_of_end(const struct cg_proxy_link *link, int status)
+{
+    return CG_ERR_PEER == status && !cg_proxy_sends_pending(link) ? 2 : 0;
+}
+
 /* Sends stay with the transport until the link is closed: not every transport can take them back. */
 static void end_link(struct cg_proxy_link *link, const struct cg_machine *at, int status)
 {
-    cg_log(0, "net link %u to %u, channel %u, which %s (%llu of %llu): %s: the peer died or the network failed",
+    CG_LOG(level_of_end(link, status),
+           "net link %u to %u, channel %u, which %s (%llu of %llu): %s: the peer died or the network failed",
            link->config.local_id, link->config.remote_id, at->chan, cg_machine_text(at),
            (unsigned long long) at->done, (unsigned long long) at->posted, cg_status_text(status));
     link->status = status;

@@ -5,11 +5,16 @@
  *              fail until a blocking one has settled it, creation of communicators works all along
  *   served     the component serves nothing here: everything works, nothing is native
  *   native     everything is native
- *   killed     rank 1 dies in the middle of an endless loop of both kinds of calls */
+ *   killed     rank 1, or the one that the third argument names, dies in the middle of an endless loop of both kinds
+ *              of calls (the second argument names the job for whoever looks for its processes) */
 #include "test/mpi/mpi_test.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define COUNT 5000
 
@@ -137,12 +142,21 @@ static void all_good(int native)
           (unsigned long long) test_counter("posts"));
 }
 
-static void killed(void)
+static void die(void)
+{
+    char text[32];
+    int n = snprintf(text, sizeof(text), "dies at %lld\n", (long long) time(NULL));
+
+    if (write(STDOUT_FILENO, text, (size_t) n) == n) sleep(1); /* mpirun has read it */
+    raise(SIGKILL);
+}
+
+static void killed(int victim)
 {
     MPI_Comm comm = fresh();
 
     for (int i = 0;; i++) {
-        if (i == 500 && test_rank == 1) raise(SIGKILL);
+        if (i == 500 && test_rank == victim) die();
         if (reduce(comm, i % 2, i % 7 ? 100 : COUNT, MPI_SUM) != MPI_SUCCESS) MPI_Abort(comm, 3);
     }
 }
@@ -160,7 +174,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(argv[1], "setup")) {
         setup();
     } else if (!strcmp(argv[1], "killed")) {
-        killed();
+        killed(argc > 3 ? atoi(argv[3]) : 1);
     } else {
         all_good(!strcmp(argv[1], "native"));
     }

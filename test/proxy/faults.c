@@ -67,6 +67,34 @@ static void test_endpoint_error(void **state)
     }
 }
 
+/* A peer that has finished is no alarm; one that is still being sent to is. */
+static void test_peer_leaves(void **state)
+{
+    (void) state;
+    for (int busy = 0; busy <= 1; busy++) {
+        struct pair p;
+        int lines = 0;
+
+        cg_log_set(count_lines, &lines, 0);
+        assert_true(pair_open(&p, &cg_net_loop, busy ? "delay=5" : NULL, 1, 256, 4));
+        for (int i = 0; i < 10; i++) {
+            end_send(&p.end[0][i & 1], 0, 100);
+            pair_progress(&p, 20);
+            end_recv(&p.end[0][!(i & 1)], 0);
+        }
+        while (!cg_proxy_link_drained(p.end[0][0].link) || !cg_proxy_link_drained(p.end[0][1].link)) pair_turn(&p);
+        if (busy) assert_true(end_send(&p.end[0][0], 0, 100));
+        side_close(&p.side[1]);
+        while (CG_OK == cg_proxy_link_status(p.end[0][0].link)) cg_proxy_progress(p.side[0].proxy);
+        assert_int_equal(CG_ERR_PEER, cg_proxy_link_status(p.end[0][0].link));
+        assert_int_equal(busy, lines);
+        side_close(&p.side[0]);
+        end_free(&p.end[0][0]);
+        end_free(&p.end[0][1]);
+        cg_log_set(NULL, NULL, 0);
+    }
+}
+
 /* A message that is none, by length or number, and a slot that the executor filled wrongly. */
 static void test_garbage(void **state)
 {
@@ -146,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_endpoint_error),
+        cmocka_unit_test(test_peer_leaves),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_bad_config),
         cmocka_unit_test(test_close_busy),
