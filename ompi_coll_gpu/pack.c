@@ -2,11 +2,13 @@
  * Pieces of data: where their bytes lie, and copies of them without gaps. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
+/* OPAL_DATATYPE_FLAG_NO_GAPS is not to be trusted: 4.1 sets it for some types whose extent is larger. */
 int cg_piece_dense(const struct cg_piece *p)
 {
-    unsigned flags = p->count ? p->type->super.flags : ~0u;
+    const opal_datatype_t *t = p->count ? &p->type->super : NULL;
 
-    return (flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) && (p->count == 1 || (flags & OPAL_DATATYPE_FLAG_NO_GAPS));
+    return !t || ((t->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) &&
+                  (p->count == 1 || t->ub - t->lb == (ptrdiff_t) t->size));
 }
 
 size_t cg_piece_bytes(const struct cg_piece *p) { return p->count ? p->count * p->type->super.size : 0; }

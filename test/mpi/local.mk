@@ -1,4 +1,4 @@
-mpi_scripts = test/mpi/types.sh test/mpi/every.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
+mpi_scripts = test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
 	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/params.sh test/mpi/bits.sh \
 	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh
 EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh test/mpi/hosts_lib.sh
@@ -10,6 +10,14 @@ test_mpi_types_SOURCES = test/mpi/types.c test/mpi/mpi_test.c test/mpi/mpi_test.
 test_mpi_types_CFLAGS = $(cg_cflags)
 test_mpi_types_LDFLAGS = $(cg_ldflags)
 test_mpi_types_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/flat
+test_mpi_flat_SOURCES = test/mpi/flat.c test/mpi/random_type.c test/mpi/random_type.h test/mpi/mpi_test.c \
+	test/mpi/mpi_test.h test/mpi/fake_memory.h ompi_coll_gpu/flatten.c ompi_coll_gpu/flatten.h
+test_mpi_flat_CPPFLAGS = $(mca_coll_gpu_la_CPPFLAGS)
+test_mpi_flat_CFLAGS = $(cg_cflags) $(OMPI_CFLAGS)
+test_mpi_flat_LDFLAGS = $(cg_ldflags) -Wl,--copy-dt-needed-entries
+test_mpi_flat_LDADD = libcg.la $(cg_libs) $(OMPI_LIBS) $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/every
 test_mpi_every_SOURCES = test/mpi/every.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
