@@ -13,7 +13,8 @@ struct fast_note {
     uint64_t stamp, big;
     struct cg_fast_card card;
 };
-CG_STATIC_ASSERT(sizeof(struct fast_note) <= CG_NOTE_BYTES, "a note fits");
+#define MEET (CG_NOTE_BYTES - CG_FAST_MEET_BYTES) /* where the fast executor's own words lie in a note */
+CG_STATIC_ASSERT(sizeof(struct fast_note) <= MEET, "a note fits");
 
 static uint64_t stamp_of(const struct cg_link_end *end, int with_card)
 {
@@ -96,6 +97,8 @@ static void export(struct cg_group *g)
     for (int i = 0; i < g->nneighbors; i++) {
         struct fast_note *note = g->link[i]->note_out;
         note->card = card;
+        cg_fast_window_meet(g->fast.window, g->neighbor[i], (const char *) g->link[i]->note_in + MEET,
+                            (char *) g->link[i]->note_out + MEET);
         cg_store_release(&note->stamp, stamp_of(g->link[i], 1));
     }
     g->fast.state = CG_FAST_EXPORTED;
@@ -163,7 +166,8 @@ static int agreed(const struct cg_req *req)
     return rc;
 }
 
-static int choose_protocol(const struct cg_group *g, uint64_t bytes)
+/* blocking is the same on all ranks, as MPI's blocking and nonblocking collectives do not match. */
+static int choose_protocol(const struct cg_group *g, uint64_t bytes, int blocking)
 {
     uint64_t peers = g->size - 1;
 
@@ -173,6 +177,10 @@ static int choose_protocol(const struct cg_group *g, uint64_t bytes)
     if (bytes <=
         cg_min_u64((uint64_t) g->params.fast_ll128_max / peers, cg_fast_window_max(g->fast.window, CG_FAST_LL128))) {
         return CG_FAST_LL128;
+    }
+    if (blocking && bytes >= (uint64_t) g->params.fast_copy_min &&
+        bytes <= cg_fast_window_max(g->fast.window, CG_FAST_COPY)) {
+        return CG_FAST_COPY;
     }
     return CG_FAST_TWO_SHOT;
 }
@@ -214,7 +222,7 @@ int cg_fast_dispatch(struct cg_req *req)
     op.type = req->call.type;
     op.redop = req->call.redop;
     op.esize = cg_type_size(req->call.type);
-    op.protocol = choose_protocol(g, req->bytes);
+    op.protocol = choose_protocol(g, req->bytes, req->call.blocking);
     op.expect_soon = expect_soon(g);
     rc = cg_fast_post(g->fast.exec, g->fast.window, &op, &req->fast_id);
     if (CG_OK != rc) return rc;
@@ -236,9 +244,9 @@ int cg_fast_finish(struct cg_req *req)
 const char *cg_fast_name(const struct cg_req *req)
 {
     static const char *const names[] = {
-        [CG_FAST_LL] = "ll", [CG_FAST_LL128] = "ll128", [CG_FAST_TWO_SHOT] = "two_shot"};
+        [CG_FAST_LL] = "ll", [CG_FAST_LL128] = "ll128", [CG_FAST_TWO_SHOT] = "two_shot", [CG_FAST_COPY] = "copy"};
 
-    return names[choose_protocol(req->group, req->bytes)];
+    return names[cg_fast_window_took(req->group->fast.window)];
 }
 
 void cg_fast_bury(struct cg_group *group)

@@ -168,6 +168,23 @@ int cg_primary_use(int device)
     return rc;
 }
 
+int cg_gpu_range(const void *p, uint64_t *base, uint64_t *bytes)
+{
+    CUpointer_attribute ipc = CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE;
+    CUdeviceptr at = 0;
+    size_t size = 0;
+    int able = 0;
+
+    if (!cuda.ready) return CG_ERR_UNSUPPORTED;
+    if (cuda.driver.cuPointerGetAttribute(&able, ipc, (CUdeviceptr) p) != CUDA_SUCCESS || !able) {
+        return CG_ERR_UNSUPPORTED;
+    }
+    if (cuda.driver.cuMemGetAddressRange(&at, &size, (CUdeviceptr) p) != CUDA_SUCCESS) return CG_ERR_UNSUPPORTED;
+    *base = (uint64_t) at;
+    *bytes = size;
+    return CG_OK;
+}
+
 /* ---- manners ---- */
 
 int cg_gpu_enter(int device, struct cg_gpu_scope *scope)

@@ -6,6 +6,8 @@
  *   LL        one-shot: every rank stores its data to every peer as lines of 8 bytes (4 data, 4 flag) pairs
  *   LL128     one-shot: lines of 128 bytes with an 8-byte flag
  *   TWO_SHOT  reduce-scatter + all-gather by pushing chunks through rings in the peer's GPU memory (bulk copies)
+ *   COPY      the same by copy engines, driven by the hosts: for blocking operations (fast_copy.h); where a rank's dst
+ *             cannot be opened by the others it is run as TWO_SHOT
  * All reduce in rank order, so that results have the same bits on every rank, for every protocol and launch.
  *
  * A window is one communicator's memory: LL and LL128 double buffers and rings in this rank's GPU memory, written by
@@ -26,7 +28,7 @@ extern "C" {
 #endif
 
 #define CG_FAST_RANKS 8
-enum cg_fast_protocol { CG_FAST_LL, CG_FAST_LL128, CG_FAST_TWO_SHOT };
+enum cg_fast_protocol { CG_FAST_LL, CG_FAST_LL128, CG_FAST_TWO_SHOT, CG_FAST_COPY, CG_FAST_PROTOCOLS };
 
 struct cg_fast;        /* one per device in use */
 struct cg_fast_window; /* one per communicator */
@@ -52,11 +54,16 @@ int cg_fast_window_alloc(struct cg_fast *fast, uint32_t nranks, uint32_t rank, i
  * other unless under MPS. */
 int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const struct cg_fast_card *card,
                           int *shared_gpu);
+/* Shared host memory for COPY: CG_FAST_MEET_BYTES that rank peer writes, and as many that it reads. Before the card is
+ * shown to that peer, which may then write; out is cleared. Without it there is no COPY. */
+#define CG_FAST_MEET_BYTES 256
+void cg_fast_window_meet(struct cg_fast_window *window, uint32_t peer, const void *in, void *out);
 /* Nothing of this window is running. Memory returns to a pool, to be used again by the next window of that size and the
  * same ranks' processes only through a fresh alloc and import. */
 void cg_fast_window_free(struct cg_fast_window *window);
 
-/* Largest message in bytes that a protocol can carry in this window (TWO_SHOT: no limit, UINT64_MAX; 0: not at all). */
+/* Largest message in bytes that a protocol can carry in this window (TWO_SHOT and COPY: no limit, UINT64_MAX; 0: not at
+ * all). */
 uint64_t cg_fast_window_max(const struct cg_fast_window *window, int protocol);
 
 struct cg_fast_op {
@@ -69,13 +76,16 @@ struct cg_fast_op {
     int expect_soon; /* the caller saw gaps shorter than linger: the kernel may linger for the next doorbell */
     /* Peers' announcements to await before anything is sent, or npeers_check = 0 if the caller has seen them already:
      * host words (registered memory) that must reach at least want[i]; then *kind[i]'s low byte must equal kind_want,
-     * or the operation ends with CG_ERR_UNSUPPORTED untouched, to be run another way. */
+     * or the operation ends with CG_ERR_UNSUPPORTED untouched, to be run another way. Not with COPY. */
     int ncheck;
     const uint64_t *posted[CG_FAST_RANKS - 1];
     uint64_t want[CG_FAST_RANKS - 1];
     const uint64_t *kind[CG_FAST_RANKS - 1];
     uint64_t kind_want;
 };
+
+/* The protocol that the last operation which ended on this window took. */
+int cg_fast_window_took(const struct cg_fast_window *window);
 
 /* Start an operation. CG_OK; CG_AGAIN: the device's queue is full (at most 16 operations on different windows). The
  * doorbell is rung, or a kernel launched, before this returns. *id names it for test. */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Operations of the fast executor: one is with the GPU at a time, through the doorbell of a lingering launch or a
- * launch of its own; the others wait their turn. The hand-shakes are described in fast_ctl.h. */
+ * launch of its own; the others wait their turn. COPY runs beside them. The hand-shakes are described in fast_ctl.h. */
 #include <string.h>
 #include <time.h>
 
-#include "kernels/cuda/fast_host.h"
+#include "kernels/cuda/fast_copy.h"
 
 /* An unfinished operation is launched again at once while it is young, then after rests of an eighth of its age. */
 #define YOUNG_NS 200000
 #define REST_MIN_NS 20000
 #define REST_MAX_NS 1000000
 #define ASK_CUDA_POLLS 65536
-#define LL128_BLOCK_BYTES (CG_FAST_THREADS * 15)
 
 static uint64_t now_ns(void)
 {
@@ -24,7 +23,9 @@ static uint64_t now_ns(void)
 static void end_run(struct cg_fast *fast, struct cg_fast_run *r, int status)
 {
     if (r->state == CG_FAST_GIVEN) fast->current = -1;
+    if (r->state == CG_FAST_COPYING) fast->copying--;
     r->status = status;
+    r->window->took = r->protocol;
     r->state = r->cancelled ? CG_FAST_FREE : CG_FAST_ENDED;
     if (r->cancelled) fast->busy--;
 }
@@ -226,11 +227,45 @@ static int ready(struct cg_fast *fast, struct cg_fast_run *r)
     return checks ? rc == CG_OK : now_ns() >= r->due_ns;
 }
 
+/* Nobody touched anything: rings instead. */
+static void fall_back(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    fast->copying--;
+    r->protocol = CG_FAST_TWO_SHOT;
+    r->big = 1;
+    cg_fx_split(r);
+    cg_fx_shape(fast, r);
+    r->state = CG_FAST_QUEUED;
+    r->turn = ++fast->turns;
+}
+
+static void drive_copies(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    struct cg_gpu_scope scope;
+    int rc = cg_gpu_enter(fast->device, &scope);
+
+    if (rc == CG_OK) {
+        rc = cg_copy_step(fast, r);
+        cg_gpu_leave(&scope);
+    }
+    if (rc == CG_AGAIN) return;
+    if (rc == CG_OK || rc == CG_ERR_UNSUPPORTED) cg_copy_end(r);
+    if (rc == CG_ERR_UNSUPPORTED) {
+        fall_back(fast, r);
+        return;
+    }
+    fast->counters.done += rc == CG_OK;
+    end_run(fast, r, rc);
+}
+
 /* The next one in turn goes to the GPU. */
-static void advance(struct cg_fast *fast)
+void cg_fx_advance(struct cg_fast *fast)
 {
     struct cg_fast_run *next = NULL;
 
+    for (struct cg_fast_run *r = fast->run; r < fast->run + CG_FAST_OPS && fast->copying; r++) {
+        if (r->state == CG_FAST_COPYING) drive_copies(fast, r);
+    }
     if (fast->current >= 0) collect(fast);
     if (fast->current >= 0 || fast->busy == 0) return;
     for (struct cg_fast_run *r = fast->run; r < fast->run + CG_FAST_OPS; r++) {
@@ -258,7 +293,7 @@ int cg_fast_progress(struct cg_fast *fast)
 {
     uint64_t done = fast->counters.done;
 
-    advance(fast);
+    cg_fx_advance(fast);
     if (fast->current >= 0 && ++fast->idle_polls % ASK_CUDA_POLLS == 0) ask_cuda(fast);
     return (int) (fast->counters.done - done);
 }
@@ -268,6 +303,7 @@ int cg_fast_test(struct cg_fast *fast, int id)
     struct cg_fast_run *r = &fast->run[id];
 
     if (id == fast->current) collect(fast);
+    if (r->state == CG_FAST_COPYING) drive_copies(fast, r);
     if (r->state != CG_FAST_ENDED) return CG_AGAIN;
     r->state = CG_FAST_FREE;
     fast->busy--;
@@ -289,117 +325,4 @@ void cg_fast_get_counters(const struct cg_fast *fast, struct cg_fast_counters *c
 {
     *c = fast->counters;
     c->longest_ns = cg_load_relaxed(&fast->ctl->longest_ns);
-}
-
-/* ---- posting ---- */
-
-static int at_most(int a, int b) { return a < b ? a : b; }
-
-/* Blocks and threads. Lines belong to places, not to blocks: peers may choose differently. */
-static void shape(const struct cg_fast *fast, const struct cg_fast_op *op, struct cg_fast_run *r)
-{
-    const struct cg_fast_layout *l = &r->window->view.l;
-    uint64_t kib = r->bytes >> 10;
-    int blocks = op->blocks;
-
-    r->threads = CG_FAST_THREADS;
-    if (blocks <= 0 && r->big) {
-        blocks = (int) cg_min_u64(l->rings, r->end - r->first);
-    } else if (blocks <= 0 && kib < 4) {
-        blocks = 1;
-        r->threads = r->bytes <= 256 ? 32 : r->bytes <= 1024 ? 128 : CG_FAST_THREADS;
-    } else if (blocks <= 0) {
-        int once = (int) ((r->bytes + LL128_BLOCK_BYTES - 1) / LL128_BLOCK_BYTES); /* each warp one group of lines */
-        blocks = kib <= 64 ? (int) (kib + 3) / 4 : kib <= 256 ? once : kib <= 512 ? 48 : kib <= 4096 ? 64 : 128;
-    }
-    blocks = at_most(blocks, at_most(fast->max_blocks, fast->sms));
-    if (r->window->shared && op->blocks <= 0) blocks = at_most(blocks, CG_FAST_SHARED_BLOCKS);
-    if (r->big) blocks = at_most(blocks, (int) l->rings);
-    r->blocks = at_most(blocks, CG_FAST_BLOCKS);
-}
-
-/* An item takes a role about as long whatever its size: large chunks, but some for at least half of the rings. From
- * facts equal on all ranks. */
-static void split(struct cg_fast_run *r)
-{
-    const struct cg_fast_layout *l = &r->window->view.l;
-    uint64_t nranks = r->window->view.nranks, row = nranks * l->rings;
-
-    r->chunk = l->chunk;
-    while (r->chunk > 2048 && 2 * r->bytes < row * r->chunk) r->chunk /= 2;
-    r->first = r->window->group;
-    r->end = r->window->group += (r->bytes + nranks * r->chunk - 1) / (nranks * r->chunk);
-}
-
-static void add_checks(struct cg_fast *fast, const struct cg_fast_op *op, struct cg_fast_run *r)
-{
-    struct cg_fast_check *c = &fast->ctl->check[r - fast->run];
-
-    if (op->ncheck == 0) return;
-    c->n = (uint64_t) op->ncheck;
-    c->kind_want = op->kind_want;
-    for (int i = 0; i < op->ncheck; i++) {
-        c->posted[i] = op->posted[i];
-        c->want[i] = op->want[i];
-        c->kind[i] = op->kind[i];
-    }
-    r->cmd.misc |= CG_CMD_CHECK;
-}
-
-static int check_op(const struct cg_fast_window *w, const struct cg_fast_op *op)
-{
-    if (!w->usable) return CG_ERR_ARG;
-    if (op->type < 0 || op->type >= CG_TYPE_COUNT || op->redop < 0 || op->redop >= CG_REDOP_COUNT) return CG_ERR_ARG;
-    if (op->type >= CG_TYPE_F32 && op->redop > CG_REDOP_MAX) return CG_ERR_UNSUPPORTED;
-    return op->count > cg_fast_window_max(w, op->protocol) / (uint64_t) op->esize ? CG_ERR_LIMIT : CG_OK;
-}
-
-static struct cg_fast_run *free_run(struct cg_fast *fast)
-{
-    for (int i = 0; i < CG_FAST_OPS; i++) {
-        if (fast->run[i].state == CG_FAST_FREE) return &fast->run[i];
-    }
-    return NULL;
-}
-
-static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_window *w, const struct cg_fast_op *op)
-{
-    r->window = w;
-    r->cancelled = 0;
-    r->since_ns = r->due_ns = 0;
-    r->bytes = op->count * (uint64_t) op->esize;
-    r->big = op->protocol == CG_FAST_TWO_SHOT;
-    if (r->big) split(r);
-    shape(fast, op, r);
-    r->cmd.src = (uint64_t) op->src;
-    r->cmd.dst = (uint64_t) op->dst;
-    r->cmd.count = r->big ? 0 : (uint32_t) op->count;
-    r->cmd.seq = r->big ? 0 : ++w->seq;
-    r->cmd.misc = CG_CMD(w->index, op->type, op->redop, r->blocks, r - fast->run, __builtin_ctz((unsigned) op->esize));
-    if (op->protocol == CG_FAST_LL128) r->cmd.misc |= CG_CMD_LL128;
-    if (op->expect_soon && fast->lingers && !r->big) r->cmd.misc |= CG_CMD_LINGER;
-    add_checks(fast, op, r);
-}
-
-int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *w, const struct cg_fast_op *op, int *id)
-{
-    struct cg_fast_run *r = free_run(fast);
-    int rc = check_op(w, op);
-
-    if (rc != CG_OK) return rc;
-    if (!r) return CG_AGAIN;
-    *id = (int) (r - fast->run);
-    fast->busy++;
-    if (op->count == 0) {
-        r->window = w;
-        r->cancelled = 0;
-        r->state = CG_FAST_ENDED;
-        r->status = CG_OK;
-        return CG_OK;
-    }
-    fill(fast, r, w, op);
-    r->state = CG_FAST_QUEUED;
-    r->turn = ++fast->turns;
-    advance(fast);
-    return CG_OK;
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fast executor's host side among itself: fast_host.c (operations), fast_window.c (memory). */
+ * The fast executor's host side among itself: fast_post.c and fast_host.c (operations), fast_copy.c
+ * (those that the host drives), fast_window.c (memory). */
 #ifndef CG_KERNELS_CUDA_FAST_HOST_H
 #define CG_KERNELS_CUDA_FAST_HOST_H
 
 #include "kernels/cuda/fast_ctl.h"
 #include "kernels/cuda/host.h"
+#include "kernels/cuda/share.h"
 
 #define CG_FAST_SHARED_SPIN_NS 20000 /* among ranks of one GPU: they wait for each other's time slice */
 #define CG_FAST_SHARED_BLOCKS 16
 
-/* QUEUED waits for its turn; GIVEN is with the GPU; PARKED left unfinished and waits for its time; ENDED for test. */
-enum cg_fast_op_state { CG_FAST_FREE, CG_FAST_QUEUED, CG_FAST_GIVEN, CG_FAST_PARKED, CG_FAST_ENDED };
+/* QUEUED waits for its turn; GIVEN is with the GPU; PARKED left unfinished and waits for its time;
+ * COPYING is driven by the host, beside the others; ENDED for test. */
+enum cg_fast_op_state { CG_FAST_FREE, CG_FAST_QUEUED, CG_FAST_GIVEN, CG_FAST_PARKED, CG_FAST_COPYING, CG_FAST_ENDED };
 
 struct cg_fast_run {
     int state, status, cancelled;
+    int protocol, want_blocks;
     int blocks, threads, big;
     int seen; /* blocks known to have ended this dispatch */
     uint32_t n;
@@ -36,7 +40,9 @@ struct cg_fast_window {
     uint32_t imported;           /* bit per rank */
     uint32_t seq;                /* of the last LL or LL128 operation */
     uint64_t group;              /* TWO_SHOT groups so far */
+    int took;                    /* protocol of the last operation that ended */
     struct cg_fast_import *from[CG_FAST_RANKS];
+    struct cg_fast_copy *copy;   /* NULL: none */
 };
 
 /* An allocation of another process, opened once. */
@@ -67,15 +73,24 @@ struct cg_fast {
     int both;                      /* it knows LL128 too */
     int stray;                     /* one before it may still linger: it was leaving, and may have taken the doorbell */
     int current;                   /* index of the GIVEN run, -1 = none */
-    int busy, idle_polls;
+    int busy, copying, idle_polls; /* operations: all; those that the host drives */
     uint64_t turns;
     struct cg_fast_run run[CG_FAST_OPS];
     struct cg_fast_import *imports;
     struct cg_fast_spare *spares;
+    struct cg_share share;         /* the application's buffers, for COPY */
     struct cg_fast_window *windows; /* by index */
     unsigned char used[CG_FAST_WINDOWS];
     struct cg_fast_counters counters;
 };
+
+/* fast_post.c: blocks and threads; chunks of TWO_SHOT, which take their numbers of the window. */
+void cg_fx_shape(const struct cg_fast *fast, struct cg_fast_run *run);
+void cg_fx_split(struct cg_fast_run *run);
+/* fast_host.c: drive copies; see what ended, give the next one to the GPU. */
+void cg_fx_advance(struct cg_fast *fast);
+/* fast_copy.c: has the window all that COPY needs? */
+int cg_copy_ready(const struct cg_fast_window *window);
 
 /* fast_window.c: give everything back; no kernel of ours runs. */
 void cg_fx_free_windows(struct cg_fast *fast);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/fast_host.h"
+#include "kernels/cuda/fast_copy.h"
 
 struct attempt {
     char *why;
@@ -55,13 +55,16 @@ static void make_memory(struct cg_fast *fast, struct attempt *a)
 static void load(struct cg_fast *fast, struct attempt *a)
 {
     struct cg_fast_launch nothing = {.ctl = fast->ctl, .state = fast->state, .n = 1, .cmd = {.misc = CG_CMD_EXIT}};
+    struct cg_copy_reduction nothing_copy = {.n = 0};
     struct cg_fast_big nothing_big = {.ctl = fast->ctl, .state = fast->state, .misc = CG_CMD_EXIT};
 
     if (failed(a, cg_fx_load(&fast->bulk), "loading the kernels")) return;
+    if (failed(a, cg_fx_copy_load(), "loading the kernels")) return;
     nothing_big.bulk = fast->bulk;
     if (failed(a, cg_fx_launch(&nothing, 0, 1, 32, fast->stream), "the first launch")) return;
     if (failed(a, cg_fx_launch(&nothing, 1, 1, 32, fast->stream), "the first launch")) return;
     if (failed(a, cg_fx_launch_big(&nothing_big, 1, fast->stream), "the first launch")) return;
+    if (failed(a, cg_fx_copy_reduce(&nothing_copy, 1, fast->stream), "the first launch")) return;
     failed(a, cudaStreamSynchronize(fast->stream), "the first launch");
 }
 

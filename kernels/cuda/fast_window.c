@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Windows: layout, GPU memory, and the opening of each other's. All of it is set-up. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "kernels/cuda/fast_host.h"
+#include "kernels/cuda/fast_copy.h"
 
 /* Bytes per message of LL and LL128, and TWO_SHOT's rings. [big][ranks - 2]: with more ranks there are more sources,
  * and less is left for each. TWO_SHOT has two rings per source and ring number. */
@@ -65,16 +62,6 @@ static struct cg_fast_lines *lines_in(char *memory)
     return (struct cg_fast_lines *) (memory + CG_FAST_BLOCKS * sizeof(struct cg_fast_position));
 }
 
-/* Process numbers of different containers may be alike. */
-static uint64_t process_id(void)
-{
-    struct stat st;
-    uint64_t space = 0;
-
-    if (stat("/proc/self/ns/pid", &st) == 0) space = (uint64_t) st.st_ino;
-    return space << 32 ^ (uint64_t) getpid();
-}
-
 /* Written through the stream of set-up, and waited for. */
 static int upload(struct cg_fast *fast, void *to, const void *from, size_t bytes)
 {
@@ -126,7 +113,7 @@ static int fill_card(struct cg_fast *fast, const struct cg_fast_window *w, struc
     memcpy(card->uuid, &prop.uuid, sizeof card->uuid);
     if (!cg_cuda_ok(cudaIpcGetMemHandle((cudaIpcMemHandle_t *) card->handle, w->memory))) return CG_ERR_GPU;
     card->bytes = w->view.l.bytes;
-    card->pid = process_id();
+    card->pid = cg_process_id();
     card->address = (uint64_t) w->memory;
     return CG_OK;
 }
@@ -266,7 +253,7 @@ static int import_inside(struct cg_fast_window *w, uint32_t peer, const struct c
 {
     int device = device_of(card->uuid);
 
-    if (card->pid == process_id()) {
+    if (card->pid == cg_process_id()) {
         if (open_peer_access(w->fast, device) != CG_OK) return CG_ERR_GPU;
         w->view.base[peer] = (char *) card->address;
     } else {
@@ -340,9 +327,12 @@ uint64_t cg_fast_window_max(const struct cg_fast_window *w, int protocol)
     case CG_FAST_LL: return w->view.l.ll_slot / 2;
     case CG_FAST_LL128: return w->ll128 ? w->view.l.ll128_slot / 128 * 120 : 0;
     case CG_FAST_TWO_SHOT: return UINT64_MAX;
+    case CG_FAST_COPY: return cg_copy_ready(w) ? UINT64_MAX : 0;
     default: return 0;
     }
 }
+
+int cg_fast_window_took(const struct cg_fast_window *w) { return w->took; }
 
 int cg_fast_window_must_clean(const struct cg_fast_window *w) { return w->seq == UINT32_MAX; }
 
@@ -373,6 +363,7 @@ void cg_fast_window_free(struct cg_fast_window *w)
     for (int r = 0; r < CG_FAST_RANKS; r++) {
         if (w->from[r]) w->from[r]->users--;
     }
+    cg_copy_free(w);
     fast->used[w->index] = 0;
     put_memory(fast, w->memory, w->view.l.bytes);
     free(w);
@@ -382,6 +373,7 @@ void cg_fx_free_windows(struct cg_fast *fast)
 {
     while (fast->windows) cg_fast_window_free(fast->windows);
     close_handles(fast);
+    cg_share_close(&fast->share);
     while (fast->spares) {
         struct cg_fast_spare *spare = fast->spares;
         fast->spares = spare->next;

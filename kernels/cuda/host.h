@@ -19,7 +19,9 @@
     X(cuCtxSetCurrent, 4000, (CUcontext) )                                       \
     X(cuDevicePrimaryCtxRetain, 7000, (CUcontext *, CUdevice) )                  \
     X(cuDevicePrimaryCtxRelease, 11000, (CUdevice) )                             \
-    X(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode *) )
+    X(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode *) )        \
+    X(cuMemGetAddressRange, 3020, (CUdeviceptr *, size_t *, CUdeviceptr) )       \
+    X(cuPointerGetAttribute, 4000, (void *, CUpointer_attribute, CUdeviceptr) )
 
 struct cg_driver {
 #define CG_DRIVER_MEMBER(name, version, args) CUresult(*name) args;
@@ -34,6 +36,9 @@ void cg_primary_drop(int device);
 
 /* A function of the driver; NULL if it is older than that version. */
 void *cg_driver_find(const char *name, unsigned version);
+
+/* The allocation around p, memory of the current device that CUDA IPC can export. CG_OK or CG_ERR_UNSUPPORTED. */
+int cg_gpu_range(const void *p, uint64_t *base, uint64_t *bytes);
 
 /* Result of a runtime call of ours: true if it succeeded. Otherwise the error is taken off the thread's list, so that
  * the application does not find it there. */

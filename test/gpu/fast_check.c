@@ -27,7 +27,7 @@ static void every_type(struct fw *w)
     static const uint64_t counts[] = {1, 3, 61, 1025, 20011};
     struct fw_case c = {0};
 
-    for (c.protocol = 0; c.protocol < 3; c.protocol++) {
+    for (c.protocol = 0; c.protocol < CG_FAST_PROTOCOLS; c.protocol++) {
         for (c.type = 0; c.type < CG_TYPE_COUNT; c.type++) {
             for (c.redop = 0; c.redop < CG_REDOP_COUNT; c.redop++) {
                 for (size_t i = 0; i < sizeof counts / sizeof *counts && cg_reduce_host(c.type, c.redop); i++) {
@@ -67,7 +67,7 @@ static void every_size(struct fw *w)
 
     for (int t = 0; t < 4; t++) {
         c.type = types[t];
-        for (c.protocol = 0; c.protocol < 3; c.protocol++) {
+        for (c.protocol = 0; c.protocol < CG_FAST_PROTOCOLS; c.protocol++) {
             for (c.window = 0; c.window < 2; c.window++) {
                 uint64_t top = most(w, &c) * (uint64_t) cg_type_size(c.type);
                 for (uint64_t size = 8; size <= top && size <= 4 << 20; size *= size < 65536 ? 2 : 8) {
@@ -85,7 +85,7 @@ static void changing_inputs(struct fw *w)
 {
     struct fw_case c = {.type = CG_TYPE_F32, .soon = 1};
 
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < 200 * CG_FAST_PROTOCOLS; i++) {
         c.protocol = i / 200;
         c.count = cg_min_u64(i % 3 ? 8192 : 512, most(w, &c));
         c.seed = 2000000u + (uint64_t) i;
@@ -100,7 +100,7 @@ static void draw(struct fw *w, struct fw_case *c)
         c->redop = (int) fw_random(w, CG_REDOP_COUNT);
     } while (!cg_reduce_host(c->type, c->redop));
     c->window = (int) fw_random(w, FW_WINDOWS);
-    c->protocol = (int) fw_random(w, 3);
+    c->protocol = (int) fw_random(w, CG_FAST_PROTOCOLS);
     c->count = 1 + fw_random(w, 1u << (2 + fw_random(w, 15)));
     if (c->count > most(w, c)) c->count = most(w, c);
     c->shift_in = (uint32_t) cg_type_size(c->type) * fw_random(w, 3);
@@ -137,7 +137,7 @@ static void late_rank(struct fw *w)
     struct fw_case c = {.type = CG_TYPE_F32, .seed = 4000000};
 
     for (int i = 0; i < 12; i++) {
-        c.protocol = i % 3;
+        c.protocol = i % CG_FAST_PROTOCOLS;
         c.inplace = i & 1;
         c.count = cg_min_u64(i < 6 ? 3000 : 400000, most(w, &c));
         c.soon = i % 4 == 0;
@@ -166,8 +166,8 @@ static void crossed(struct fw *w)
     other.dst = w->dst + w->bytes / 2;
     for (int i = 0; i < 60; i++) {
         struct fw_case d = c;
-        c.protocol = i % 3;
-        d.protocol = i / 3 % 3;
+        c.protocol = i % CG_FAST_PROTOCOLS;
+        d.protocol = i / CG_FAST_PROTOCOLS % CG_FAST_PROTOCOLS;
         d.window = 2;
         c.count = cg_min_u64(4000, most(w, &c));
         d.count = cg_min_u64(4000, most(w, &d));

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int max_mib = 1024, blocks;
+static int max_mib = 1024, blocks, inplace;
 
 static int compare(const void *a, const void *b)
 {
@@ -43,8 +43,8 @@ static struct times measure(struct fw *w, const struct fw_case *c, int calls)
 static void row(struct fw *w, int protocol, uint64_t bytes, uint32_t shift)
 {
     struct fw_case c = {.protocol = protocol, .type = CG_TYPE_F32, .count = bytes / 4, .shift_in = shift,
-                        .shift_out = shift, .seed = bytes, .blocks = blocks};
-    static const char *const names[] = {"LL", "LL128", "TWO_SHOT"};
+                        .shift_out = shift, .seed = bytes, .blocks = blocks, .inplace = inplace};
+    static const char *const names[] = {"LL", "LL128", "TWO_SHOT", "COPY"};
     int calls = bytes <= 1 << 20 ? 1000 : bytes <= 32 << 20 ? 200 : 20;
     struct times soon, launched;
 
@@ -52,11 +52,11 @@ static void row(struct fw *w, int protocol, uint64_t bytes, uint32_t shift)
     fw_do(w, &c);
     launched = measure(w, &c, calls);
     c.soon = 1;
-    soon = protocol == CG_FAST_TWO_SHOT ? launched : measure(w, &c, calls);
+    soon = protocol >= CG_FAST_TWO_SHOT ? launched : measure(w, &c, calls);
     if (w->rank) return;
-    printf("%-8s %10llu B shift %u | launched %8.2f mean %8.2f median | lingering %8.2f mean %8.2f median | "
+    printf("%-8s %10llu B shift %u%s | launched %8.2f mean %8.2f median | lingering %8.2f mean %8.2f median | "
            "%.1f GB/s\n",
-           names[protocol], (unsigned long long) bytes, shift, launched.mean, launched.median, soon.mean, soon.median,
+           names[protocol], (unsigned long long) bytes, shift, inplace ? " in place" : "", launched.mean, launched.median, soon.mean, soon.median,
            (double) bytes / soon.median / 1e3);
 }
 
@@ -67,6 +67,12 @@ static void body(struct fw *w)
     for (int i = 0; i < 6; i++) row(w, CG_FAST_LL, small[i], 0);
     for (uint64_t b = 8192; b <= 8 << 20; b *= 2) row(w, CG_FAST_LL128, b, 0);
     for (uint64_t b = 4 << 20; b <= (uint64_t) max_mib << 20; b *= 2) row(w, CG_FAST_TWO_SHOT, b, 0);
+    for (uint64_t b = 4 << 20; b <= (uint64_t) max_mib << 20; b *= 2) row(w, CG_FAST_COPY, b, 0);
+    inplace = 1;
+    for (uint64_t b = 16 << 20; b <= (uint64_t) max_mib << 20; b *= 2) row(w, CG_FAST_COPY, b, 0);
+    for (uint64_t b = 16 << 20; b <= (uint64_t) max_mib << 20; b *= 8) row(w, CG_FAST_TWO_SHOT, b, 0);
+    inplace = 0;
+    row(w, CG_FAST_COPY, 32 << 20, 4);
     row(w, CG_FAST_LL128, 65536, 4);
     row(w, CG_FAST_LL128, 1 << 20, 4);
     row(w, CG_FAST_LL128, 8 << 20, 4);

@@ -25,6 +25,7 @@ struct fw_shared {
     } at[CG_FAST_RANKS];
     double value[CG_FAST_RANKS];
     struct cg_fast_card card[FW_WINDOWS][CG_FAST_RANKS];
+    char meet[FW_WINDOWS][CG_FAST_RANKS][CG_FAST_RANKS][CG_FAST_MEET_BYTES]; /* [writer][reader] */
 };
 
 double fw_us(void)
@@ -219,6 +220,7 @@ void fw_do(struct fw *w, const struct fw_case *c)
 {
     fw_fill(w, c);
     must(w, fw_wait(w, fw_post(w, c)), "an operation");
+    w->took = cg_fast_window_took(w->window[c->window]);
     fw_verify(w, c);
 }
 
@@ -245,6 +247,11 @@ static void open_windows(struct fw *w)
              cg_fast_window_alloc(w->fast, (uint32_t) w->size, (uint32_t) w->rank, i == 0, &w->window[i],
                                   &w->shared->card[i][w->rank]),
              "cg_fast_window_alloc");
+        for (int r = 0; r < w->size; r++) {
+            if (r == w->rank) continue;
+            cg_fast_window_meet(w->window[i], (uint32_t) r, w->shared->meet[i][r][w->rank],
+                                w->shared->meet[i][w->rank][r]);
+        }
     }
     fw_barrier(w);
     for (int i = 0; i < FW_WINDOWS; i++) {

@@ -22,6 +22,7 @@ struct fw {
     char *host, *ref;   /* pinned, the same size */
     uint64_t *words;    /* pinned: announcements for this rank to read, written by it */
     size_t bytes;
+    int took;           /* protocol of the last fw_do */
     uint64_t barriers, checks, failed, random;
 };
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The reduction of COPY: streams through local GPU memory, waits for nothing. */
+#include "kernels/cuda/fast_copy.h"
+#include "kernels/cuda/fast_mem.cuh"
+#include "kernels/cuda/fast_reduce.cuh"
+
+#define CG_COPY_THREADS 512
+#define CG_COPY_UNROLL 4
+
+/* The thread's packs of 16 bytes of one operand, stride packs apart. */
+static __device__ __forceinline__ void cg_copy_load(uint64_t (&v)[2 * CG_COPY_UNROLL], const char *from, bool whole,
+                                                    uint32_t bytes, uint32_t pack, uint32_t stride)
+{
+    if (whole) {
+#pragma unroll
+        for (int u = 0; u < CG_COPY_UNROLL; u++) {
+            const uint32_t i = pack + u * stride;
+            ulonglong2 x = make_ulonglong2(0, 0);
+            if (i < bytes / 16) x = *cg_global((const ulonglong2 *) from + i);
+            v[2 * u] = x.x;
+            v[2 * u + 1] = x.y;
+        }
+        return;
+    }
+    cg_load_words(v, from, bytes, [&](int k) {
+        const uint32_t i = pack + (k >> 1) * stride;
+        return i <= bytes / 16 ? i * 2 + (k & 1) : CG_NO_WORD;
+    });
+}
+
+static __device__ __forceinline__ void cg_copy_store(const uint64_t (&v)[2 * CG_COPY_UNROLL], char *to, bool whole,
+                                                     uint32_t bytes, uint32_t pack, uint32_t stride)
+{
+    if (whole) {
+#pragma unroll
+        for (int u = 0; u < CG_COPY_UNROLL; u++) {
+            const uint32_t i = pack + u * stride;
+            if (i < bytes / 16) *cg_global((ulonglong2 *) to + i) = make_ulonglong2(v[2 * u], v[2 * u + 1]);
+        }
+        return;
+    }
+    cg_store_words(v, to, bytes, [&](int k) {
+        const uint32_t i = pack + (k >> 1) * stride;
+        return i <= bytes / 16 ? i * 2 + (k & 1) : CG_NO_WORD;
+    });
+}
+
+__global__ void __launch_bounds__(CG_COPY_THREADS, 2)
+    cg_copy_reduction_kernel(const __grid_constant__ struct cg_copy_reduction a)
+{
+    const struct cg_lanes lanes = cg_lanes_of(CG_CMD_TYPE(a.misc), CG_CMD_REDOP(a.misc));
+    const uint32_t stride = gridDim.x * blockDim.x, packs = (a.bytes + 15) / 16;
+    uint64_t sum[2 * CG_COPY_UNROLL], x[2 * CG_COPY_UNROLL];
+
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < packs; i += CG_COPY_UNROLL * stride) {
+        cg_copy_load(sum, a.in[0], cg_grain((uint64_t) a.in[0] | a.bytes) == 16, a.bytes, i, stride);
+        for (uint32_t s = 1; s < a.n; s++) {
+            cg_copy_load(x, a.in[s], cg_grain((uint64_t) a.in[s] | a.bytes) == 16, a.bytes, i, stride);
+            cg_lanes_reduce(lanes, sum, x);
+        }
+        cg_copy_store(sum, a.out, cg_grain((uint64_t) a.out | a.bytes) == 16, a.bytes, i, stride);
+    }
+}
+
+int cg_fx_copy_load(void)
+{
+    cudaFuncAttributes attributes;
+
+    return (int) cudaFuncGetAttributes(&attributes, cg_copy_reduction_kernel);
+}
+
+int cg_fx_copy_reduce(const struct cg_copy_reduction *reduction, int blocks, void *stream)
+{
+    void *args[] = {(void *) reduction};
+    const uint32_t packs = (reduction->bytes + 15) / 16, needed = (packs + CG_COPY_THREADS - 1) / CG_COPY_THREADS;
+
+    if ((uint32_t) blocks > needed) blocks = needed ? (int) needed : 1;
+    return (int) cudaLaunchKernel((const void *) cg_copy_reduction_kernel, dim3(blocks), dim3(CG_COPY_THREADS), args, 0,
+                                  (cudaStream_t) stream);
+}
