@@ -10,6 +10,10 @@
  * ended, passes over a number that was taken; it does not linger, so that no number is offered to two. No word is
  * read-modify-written over PCIe.
  *
+ * A launch that is about to be too old is asked to leave with the operation that it is given; while that runs, the host
+ * launches the next one ahead, which starts when the stream's other has left, and waits for the doorbell. So an
+ * operation seldom pays for a launch.
+ *
  * Completion: each block that takes part stores number << 4 | how it ended in its own host word. Block 0 adds
  * CG_END_LAST if the launch takes no further number (too old, or not asked to linger): then nobody rings for it. */
 #ifndef CG_KERNELS_CUDA_FAST_CTL_H
@@ -90,6 +94,7 @@ CG_HD uint32_t cg_fast_part(uint32_t source, uint32_t receiver) { return source 
 #define CG_CMD_EXIT (1ull << 24)
 #define CG_CMD_RETRY (1ull << 25)  /* of a launch: pass over the number if it was taken */
 #define CG_CMD_SKIP (1ull << 26)   /* relayed: block 0 has answered for all */
+#define CG_CMD_AHEAD (1ull << 27)  /* of a launch: nothing to do yet, its number is the last one of the launch before */
 
 /* LL and LL128. In the doorbell line word k of these four is {low, number, high, number}. */
 struct cg_fast_cmd {

@@ -71,6 +71,7 @@ static int launch_small(struct cg_fast *fast, const struct cg_fast_run *r, uint6
     l->lines = r->window->lines;
     __atomic_store_n(&fast->ctl->leaving[l->id & 1], l->id << 1, __ATOMIC_RELEASE);
     fast->ringable = (misc & CG_CMD_LINGER) != 0;
+    fast->launched_ns = now_ns();
     fast->grid = r->blocks;
     fast->threads = r->threads;
     fast->both = (misc & CG_CMD_LL128) != 0;
@@ -114,6 +115,38 @@ static void dismiss(struct cg_fast *fast)
     fast->ringable = fast->stray = 0;
 }
 
+/* Soon too old to take another number? Earlier than its own clock says, so that it is told before it tells. */
+static int ages(const struct cg_fast *fast)
+{
+    return now_ns() - fast->launched_ns > fast->launch.age_ns - fast->launch.age_ns / 4;
+}
+
+/* r runs in a grid that leaves after it: the next grid comes at once. If it cannot be launched, the next operation
+ * tries again. */
+static void launch_ahead(struct cg_fast *fast, const struct cg_fast_run *r)
+{
+    const uint64_t misc = r->cmd.misc & ~(CG_CMD_CHECK | CG_CMD_RESUME);
+
+    fast->ahead_of = r->n;
+    if (launch(fast, r, misc | CG_CMD_LINGER | CG_CMD_AHEAD) != CG_OK) fast->ringable = 0;
+}
+
+/* True if a lingering grid takes it. */
+static int ring_for(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    struct cg_fast_cmd cmd = r->cmd;
+    const int last = (cmd.misc & CG_CMD_LINGER) && ages(fast);
+
+    if (last) cmd.misc &= ~CG_CMD_LINGER;
+    r->threads = fast->threads;
+    ring(fast, &cmd, r->n);
+    cg_fence_sc();
+    fast->counters.doorbells++;
+    if (__atomic_load_n(&fast->ctl->leaving[fast->launch.id & 1], __ATOMIC_ACQUIRE) != fast->launch.id << 1) return 0;
+    if (last) launch_ahead(fast, r);
+    return 1;
+}
+
 static void give(struct cg_fast *fast, struct cg_fast_run *r)
 {
     uint64_t misc = r->cmd.misc;
@@ -127,11 +160,7 @@ static void give(struct cg_fast *fast, struct cg_fast_run *r)
     fast->current = (int) (r - fast->run);
     fast->idle_polls = 0;
     if (fast->ringable) {
-        r->threads = fast->threads;
-        ring(fast, &r->cmd, r->n);
-        cg_fence_sc();
-        fast->counters.doorbells++;
-        if (__atomic_load_n(&fast->ctl->leaving[fast->launch.id & 1], __ATOMIC_ACQUIRE) == fast->launch.id << 1) return;
+        if (ring_for(fast, r)) return;
         misc = (misc & ~CG_CMD_LINGER) | CG_CMD_RETRY;
         fast->stray = 1;
     }
@@ -176,7 +205,7 @@ static void collect(struct cg_fast *fast)
     for (; r->seen < r->blocks; r->seen++) {
         uint32_t end = __atomic_load_n(&fast->ctl->end[r->seen], __ATOMIC_ACQUIRE), how = end & 7;
         if (end >> 4 != r->n) return;
-        if (r->seen == 0 && (end & CG_END_LAST)) fast->ringable = 0;
+        if (r->seen == 0 && (end & CG_END_LAST) && r->n != fast->ahead_of) fast->ringable = 0;
         if (r->seen == 0 && answered(fast, r, how)) return;
         r->parked |= how == CG_END_PARKED;
     }

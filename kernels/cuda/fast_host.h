@@ -71,6 +71,8 @@ struct cg_fast {
     struct cg_fast_launch launch;  /* the last one of a grid that may linger */
     int ringable, grid, threads;   /* it takes doorbells; its shape */
     int both;                      /* it knows LL128 too */
+    uint64_t launched_ns;          /* when it was launched, or launched ahead */
+    uint32_t ahead_of;             /* the dispatch beside which it was launched ahead */
     int stray;                     /* one before it may still linger: it was leaving, and may have taken the doorbell */
     int current;                   /* index of the GIVEN run, -1 = none */
     int busy, copying, idle_polls; /* operations: all; those that the host drives */

@@ -287,8 +287,9 @@ __global__ void __launch_bounds__(CG_FAST_THREADS, 1) cg_fast_exchange(const __g
     if (CG_RARE(cmd.misc & CG_CMD_CHECK)) cmd = cg_first_checked(l, s);
     while (!(cmd.misc & CG_CMD_EXIT)) {
         taken = n;
-        if (CG_RARE(cmd.misc & CG_CMD_SKIP)) {
-            if (blockIdx.x == 0 && threadIdx.x == 0) cg_end(l.ctl, n, cmd.misc, CG_CMD_ANSWER(cmd.misc));
+        if (CG_RARE(cmd.misc & (CG_CMD_SKIP | CG_CMD_AHEAD))) {
+            const bool tells = blockIdx.x == 0 && threadIdx.x == 0 && (cmd.misc & CG_CMD_SKIP);
+            if (tells) cg_end(l.ctl, n, cmd.misc, CG_CMD_ANSWER(cmd.misc));
         } else if (blockIdx.x < CG_CMD_BLOCKS(cmd.misc)) {
             cg_fast_run<BOTH>(l, paths, s.lines, cmd, n);
         }

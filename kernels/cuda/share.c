@@ -89,6 +89,7 @@ int cg_share_describe(struct cg_share *share, int device, const void *p, uint64_
     card->pid = cg_process_id();
     card->address = address;
     card->base = e->base;
+    card->bytes = e->bytes;
     card->id = e->id;
     card->device = (uint64_t) device;
     for (int i = 0; i < CG_SHARE_LIVE; i++) card->live[i] = share->live[i].id;

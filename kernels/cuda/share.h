@@ -22,7 +22,7 @@ struct cg_share_card {
     unsigned char handle[64]; /* cudaIpcMemHandle_t */
     uint64_t pid;             /* cg_process_id() */
     uint64_t address;         /* of the buffer, in the exporter */
-    uint64_t base, id;        /* of its allocation */
+    uint64_t base, bytes, id; /* of its allocation */
     uint64_t device;          /* the exporter's ordinal */
     uint64_t live[CG_SHARE_LIVE]; /* ids of what the exporter has exported and not freed; 0 = none */
 };

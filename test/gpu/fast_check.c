@@ -56,6 +56,7 @@ static void around(struct fw *w, struct fw_case *c, uint64_t size)
             c->soon = way & 1;
             c->seed++;
             fw_do(w, c);
+            fw_check(w, c->window || w->took == c->protocol, "protocol %d was not taken", c->protocol);
         }
     }
 }

@@ -54,10 +54,10 @@ static void row(struct fw *w, int protocol, uint64_t bytes, uint32_t shift)
     c.soon = 1;
     soon = protocol >= CG_FAST_TWO_SHOT ? launched : measure(w, &c, calls);
     if (w->rank) return;
-    printf("%-8s %10llu B shift %u%s | launched %8.2f mean %8.2f median | lingering %8.2f mean %8.2f median | "
+    printf("%-8s %-8s %10llu B shift %u%s | launched %8.2f mean %8.2f median | lingering %8.2f mean %8.2f median | "
            "%.1f GB/s\n",
-           names[protocol], (unsigned long long) bytes, shift, inplace ? " in place" : "", launched.mean, launched.median, soon.mean, soon.median,
-           (double) bytes / soon.median / 1e3);
+           names[protocol], names[w->took], (unsigned long long) bytes, shift, inplace ? " in place" : "",
+           launched.mean, launched.median, soon.mean, soon.median, (double) bytes / soon.median / 1e3);
 }
 
 static void body(struct fw *w)

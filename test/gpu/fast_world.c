@@ -274,8 +274,8 @@ static int rank_main(struct fw *w, fw_body body)
     w->device = w->rank % w->gpus;
     w->random = 12345;
     must(w, cudaSetDevice(w->device), "cudaSetDevice");
-    must(w, cudaMalloc((void **) &w->src, w->bytes + 1024), "cudaMalloc");
-    must(w, cudaMalloc((void **) &w->dst, w->bytes + 1024), "cudaMalloc");
+    must(w, cudaMalloc((void **) &w->src, w->bytes + (2 << 20)), "cudaMalloc");
+    must(w, cudaMalloc((void **) &w->dst, w->bytes + (2 << 20)), "cudaMalloc");
     must(w, cudaMallocHost((void **) &w->host, w->bytes + 1024), "cudaMallocHost");
     must(w, cudaMallocHost((void **) &w->ref, w->bytes + 1024), "cudaMallocHost");
     must(w, cudaMallocHost((void **) &w->words, 4096), "cudaMallocHost");
