@@ -7,9 +7,6 @@
 
 #define SLOTS 2
 #define SLOT_MIN (128u << 10)
-/* Allocations of other sizes are written to at 280 GB/s through CUDA IPC, instead of 380 (2 x H200, CUDA 13.0): slower
- * than TWO_SHOT, which does not open them. */
-#define WHOLE_PAGES (2u << 20)
 
 enum { DESCRIBE, OPEN, AGREE, MOVE };
 
@@ -101,7 +98,7 @@ static void describe(struct cg_fast *fast, struct cg_fast_run *r)
     uint64_t able = make(r->window) == CG_OK;
 
     if (cg_share_describe(&fast->share, fast->device, (const void *) r->cmd.dst, r->bytes, &card) != CG_OK) able = 0;
-    if (card.bytes % WHOLE_PAGES) able = 0;
+    if (card.bytes % CG_SHARE_PAGE) able = 0; /* slower than TWO_SHOT, which does not open it */
     c->deals++;
     for (uint32_t i = 0; i < peers(r->window); i++) {
         volatile struct cg_fast_meet *out = c->peer[i].out;

@@ -53,7 +53,7 @@ static void lay_out(uint32_t nranks, int big, struct cg_fast_layout *l)
     l->ll128 = take(&at, 2 * peers * l->ll128_slot);
     l->raw = take(&at, peers * l->rings * l->slots * l->chunk);
     l->res = take(&at, peers * l->rings * l->slots * l->chunk);
-    l->bytes = at;
+    l->bytes = big ? (at + CG_SHARE_PAGE - 1) / CG_SHARE_PAGE * CG_SHARE_PAGE : at;
 }
 
 /* The kernel's copy of the window's lines. */
