@@ -99,8 +99,11 @@ static int same_place(const struct cg_req *req, int device)
     return on_gpu(&req->smem) && (CG_MEM_DEVICE != req->smem.kind || req->smem.device == device);
 }
 
-/* May src be copied into dst first, and the operation then be in place? */
-static int copyable(const struct cg_req *req) { return CG_COLL_ALLREDUCE == req->call.coll; }
+/* May src be copied into dst first, and the operation then be in place? Not over gaps, which are the user's. */
+static int copyable(const struct cg_req *req)
+{
+    return CG_COLL_ALLREDUCE == req->call.coll && CG_NO_GAPS == cg_type_data(req->call.type);
+}
 
 int cg_exec_choose(struct cg_req *req)
 {

@@ -123,13 +123,20 @@ static void import(struct cg_group *g)
     CG_LOG(2, "rank %u of %s: GPUs reach each other directly%s", g->rank, g->label, shared ? ", some are shared" : "");
 }
 
+/* The sum of complex numbers is that of their parts. */
+static int type_of(const struct cg_call *call)
+{
+    if (CG_REDOP_SUM != call->redop) return call->type;
+    return CG_TYPE_C32 == call->type ? CG_TYPE_F32 : CG_TYPE_C64 == call->type ? CG_TYPE_F64 : call->type;
+}
+
 void cg_fast_prepare(struct cg_req *req)
 {
     struct cg_group *g = req->group;
 
     req->fast = 0;
     if (CG_COLL_ALLREDUCE != req->call.coll || CG_EXEC_SM != req->executor || CG_FAST_FAILED == g->fast.state ||
-        !able(g))
+        !cg_fast_knows(type_of(&req->call), req->call.redop) || !able(g))
         return;
     if (CG_FAST_OFF == g->fast.state && g->opno >= (uint32_t) g->params.fast_after) offer(g, req->dmem.device);
     if (CG_FAST_OFFERED == g->fast.state) export(g);
@@ -218,10 +225,10 @@ int cg_fast_dispatch(struct cg_req *req)
     if (CG_AGAIN == rc) add_checks(req, &op);
     op.src = req->src;
     op.dst = req->dst;
-    op.count = req->call.count;
-    op.type = req->call.type;
+    op.type = type_of(&req->call);
     op.redop = req->call.redop;
-    op.esize = cg_type_size(req->call.type);
+    op.esize = cg_type_size(op.type);
+    op.count = req->bytes / (uint64_t) op.esize;
     op.protocol = choose_protocol(g, req->bytes, req->call.blocking);
     op.expect_soon = expect_soon(g);
     rc = cg_fast_post(g->fast.exec, g->fast.window, &op, &req->fast_id);

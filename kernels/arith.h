@@ -8,28 +8,68 @@
 /* Product modulo the width of the unsigned type U; 16-bit factors would overflow int. */
 #define CG_WRAP_MUL(U, a, b) ((U) (1u * (U) (a) * (U) (b)))
 
+/* Classes of types.def. */
+#define CG_CLASS_INT 0
+#define CG_CLASS_FLT 1
+#define CG_CLASS_CPX 2
+#define CG_CLASS_LOC 3
+
+/* C's and Fortran's complex numbers. */
+typedef struct {
+    float re, im;
+} cg_c32;
+typedef struct {
+    double re, im;
+} cg_c64;
+
+/* What MINLOC and MAXLOC work on, as C lays it out. gap: belongs to the user, is read by chance and never written. */
+typedef struct {
+    float v;
+    int32_t i;
+} cg_loc_f32;
+typedef struct {
+    double v;
+    int32_t i, gap;
+} cg_loc_f64;
+typedef struct {
+    int16_t v, gap;
+    int32_t i;
+} cg_loc_i16;
+typedef struct {
+    int32_t v, i;
+} cg_loc_i32;
+typedef struct {
+    int64_t v;
+    int32_t i, gap;
+} cg_loc_i64;
+typedef struct {
+    float v, i;
+} cg_loc_2f32;
+typedef struct {
+    double v, i;
+} cg_loc_2f64;
+
+#define CG_NAN(x) ((x) != (x))
+/* Does a come before b? The lower index where the values are equal or both NaN. order: < or >. */
+#define CG_LOC_FIRST(order, a, b)                                     \
+    ((a).v order (b).v || (CG_NAN((a).v) && !CG_NAN((b).v)) ||        \
+     (((a).v == (b).v || (CG_NAN((a).v) && CG_NAN((b).v))) && (a).i < (b).i))
+
 /* x, any NaN replaced by the quiet one without sign and payload: which NaN an addition yields differs between CPUs and
- * GPUs. Integers are never changed. */
+ * GPUs. Nor may a product be fused with what follows: GPU and CPU code is compiled without contraction. */
 #ifdef __cplusplus
-template <typename T> static __host__ __device__ __forceinline__ T cg_one_nan(T x) { return x; }
-
-template <> __host__ __device__ __forceinline__ float cg_one_nan<float>(float x)
-{
-    return x != x ? __builtin_nanf("") : x;
-}
-
-template <> __host__ __device__ __forceinline__ double cg_one_nan<double>(double x)
-{
-    return x != x ? __builtin_nan("") : x;
-}
-#define CG_ONE_NAN(T, x) cg_one_nan<T>((T) (x))
+static __host__ __device__ __forceinline__ float cg_one_nan(float x) { return x != x ? __builtin_nanf("") : x; }
+static __host__ __device__ __forceinline__ double cg_one_nan(double x) { return x != x ? __builtin_nan("") : x; }
+#define CG_ONE_NAN(x) cg_one_nan(x)
+#define CG_PAIR(T, x, y) (T{x, y})
 #else
 static inline float cg_nan(void) { return __builtin_nanf(""); }
-#define CG_ONE_NAN(T, x)                      \
-    ({                                        \
-        const T x_ = (x);                     \
-        x_ != x_ ? (T) cg_nan() : x_;         \
+#define CG_ONE_NAN(x)                                 \
+    ({                                                \
+        const __typeof__(x) x_ = (x);                 \
+        x_ != x_ ? (__typeof__(x)) cg_nan() : x_;     \
     })
+#define CG_PAIR(T, x, y) ((T) {x, y})
 #endif
 
 #endif

@@ -12,7 +12,7 @@
 #ifndef CG_KERNELS_STEP_H
 #define CG_KERNELS_STEP_H
 
-#include "core/port.h"
+#include "kernels/arith.h"
 
 #define CG_MAX_CHAN 4
 #define CG_MAX_LINKS 16
@@ -51,18 +51,27 @@ enum cg_coll {
 };
 
 enum cg_type {
-#define CG_TYPE(name, ctype, utype, cls) CG_TYPE_##name,
+#define CG_TYPE(name, T, U, cls) CG_TYPE_##name,
 #include "kernels/types.def"
 #undef CG_TYPE
     CG_TYPE_COUNT
 };
 
 enum cg_redop {
-#define CG_REDOP(name, cls, expr) CG_REDOP_##name,
+#define CG_REDOP_NAME(name) CG_REDOP_##name,
 #include "kernels/types.def"
-#undef CG_REDOP
+#undef CG_REDOP_NAME
     CG_REDOP_COUNT
 };
+
+/* Which of 16 bytes are data; the others are gaps, which are never written in a user's buffer. */
+#define CG_NO_GAPS 0xffffu
+CG_HD uint32_t cg_type_data(int type)
+{
+    return type == CG_TYPE_LOC_F64 || type == CG_TYPE_LOC_I64 ? 0x0fff : type == CG_TYPE_LOC_I16 ? 0xf3f3 : CG_NO_GAPS;
+}
+CG_STATIC_ASSERT(offsetof(cg_loc_f64, gap) == 12 && offsetof(cg_loc_i64, gap) == 12 && offsetof(cg_loc_i16, gap) == 2,
+                 "where the gaps are");
 
 /* CG_STEP(NAME, recv, operand, write, send, text)
  *   recv     waits for a slot on rlink (ALL steps: on every link of the program) and reads it

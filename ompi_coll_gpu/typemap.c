@@ -2,7 +2,17 @@
  * MPI's types and operations as the engine's. Types are equal if their bits are: ranks may name them differently. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
-enum { CLASS_INT = 1, CLASS_FLT = 2, CLASS_BOOL = 4, CLASS_ALL = CLASS_INT | CLASS_FLT };
+#include "kernels/host/host.h"
+
+enum {
+    CLASS_INT = 1,
+    CLASS_FLT = 2,
+    CLASS_BOOL = 4,
+    CLASS_CPX = 8,
+    CLASS_LOC = 16,
+    CLASS_REAL = CLASS_INT | CLASS_FLT,
+    CLASS_NUM = CLASS_REAL | CLASS_CPX
+};
 
 static int signed_of(size_t bytes)
 {
@@ -14,10 +24,23 @@ static int signed_of(size_t bytes)
 }
 
 static int float_of(size_t bytes) { return bytes == 4 ? CG_TYPE_F32 : bytes == 8 ? CG_TYPE_F64 : -1; }
+static int complex_of(size_t bytes) { return bytes == 8 ? CG_TYPE_C32 : bytes == 16 ? CG_TYPE_C64 : -1; }
+
+/* Two numbers of a kind. */
+static int two_floats_of(size_t bytes) { return bytes == 8 ? CG_TYPE_LOC_2F32 : bytes == 16 ? CG_TYPE_LOC_2F64 : -1; }
+static int two_ints_of(size_t bytes) { return bytes == 8 ? CG_TYPE_LOC_I32 : -1; }
+
+/* The engine's type only if the user's is laid out alike. */
+static int laid_out(const struct ompi_datatype_t *dt, int type, size_t bytes)
+{
+    return dt->super.size == bytes && dt->super.ub - dt->super.lb == cg_type_size(type) ? type : -1;
+}
 
 /* id, not the handle or super.id: several handles share one, pair types have junk in super.id. */
 static int type_of(const struct ompi_datatype_t *dt, int *class)
 {
+    size_t size = dt->super.size;
+
     *class = CLASS_INT;
     switch (dt->id) {
     case OMPI_DATATYPE_MPI_INT8_T: return CG_TYPE_I8;
@@ -33,19 +56,41 @@ static int type_of(const struct ompi_datatype_t *dt, int *class)
     case OMPI_DATATYPE_MPI_AINT:
     case OMPI_DATATYPE_MPI_OFFSET:
     case OMPI_DATATYPE_MPI_COUNT:
-    case OMPI_DATATYPE_MPI_INTEGER: return signed_of(dt->super.size);
+    case OMPI_DATATYPE_MPI_INTEGER: return signed_of(size);
     case OMPI_DATATYPE_MPI_C_BOOL:
         *class = CLASS_BOOL;
-        return dt->super.size == 1 ? CG_TYPE_U8 : -1;
+        return size == 1 ? CG_TYPE_U8 : -1;
     case OMPI_DATATYPE_MPI_LOGICAL: /* true is 1, as Open MPI's own operations have it */
         *class = CLASS_BOOL;
-        return signed_of(dt->super.size);
+        return signed_of(size);
     case OMPI_DATATYPE_MPI_FLOAT:
     case OMPI_DATATYPE_MPI_DOUBLE:
     case OMPI_DATATYPE_MPI_REAL:
     case OMPI_DATATYPE_MPI_DOUBLE_PRECISION:
         *class = CLASS_FLT;
-        return float_of(dt->super.size);
+        return float_of(size);
+    case OMPI_DATATYPE_MPI_C_COMPLEX:
+    case OMPI_DATATYPE_MPI_C_FLOAT_COMPLEX:
+    case OMPI_DATATYPE_MPI_C_DOUBLE_COMPLEX:
+    case OMPI_DATATYPE_MPI_COMPLEX:
+    case OMPI_DATATYPE_MPI_DOUBLE_COMPLEX:
+    case OMPI_DATATYPE_MPI_COMPLEX8:
+    case OMPI_DATATYPE_MPI_COMPLEX16:
+        *class = CLASS_CPX;
+        return complex_of(size);
+    default:
+        *class = CLASS_LOC;
+    }
+    switch (dt->id) {
+    case OMPI_DATATYPE_MPI_FLOAT_INT: return laid_out(dt, CG_TYPE_LOC_F32, 8);
+    case OMPI_DATATYPE_MPI_DOUBLE_INT: return laid_out(dt, CG_TYPE_LOC_F64, 12);
+    case OMPI_DATATYPE_MPI_SHORT_INT: return laid_out(dt, CG_TYPE_LOC_I16, 6);
+    case OMPI_DATATYPE_MPI_LONG_INT:
+        return sizeof(long) == 8 ? laid_out(dt, CG_TYPE_LOC_I64, 12) : laid_out(dt, CG_TYPE_LOC_I32, 8);
+    case OMPI_DATATYPE_MPI_2INT:
+    case OMPI_DATATYPE_MPI_2INTEGER: return two_ints_of(size);
+    case OMPI_DATATYPE_MPI_2REAL:
+    case OMPI_DATATYPE_MPI_2DBLPREC: return two_floats_of(size);
     default: return -1;
     }
 }
@@ -55,16 +100,18 @@ static int redop_of(const struct ompi_op_t *op, int *classes)
     static const struct {
         int redop, classes;
     } rows[OMPI_OP_NUM_OF_TYPES] = {
-        [OMPI_OP_MAX] = {CG_REDOP_MAX, CLASS_ALL},
-        [OMPI_OP_MIN] = {CG_REDOP_MIN, CLASS_ALL},
-        [OMPI_OP_SUM] = {CG_REDOP_SUM, CLASS_ALL},
-        [OMPI_OP_PROD] = {CG_REDOP_PROD, CLASS_ALL},
+        [OMPI_OP_MAX] = {CG_REDOP_MAX, CLASS_REAL},
+        [OMPI_OP_MIN] = {CG_REDOP_MIN, CLASS_REAL},
+        [OMPI_OP_SUM] = {CG_REDOP_SUM, CLASS_NUM},
+        [OMPI_OP_PROD] = {CG_REDOP_PROD, CLASS_NUM},
         [OMPI_OP_LAND] = {CG_REDOP_LAND, CLASS_INT | CLASS_BOOL},
         [OMPI_OP_BAND] = {CG_REDOP_BAND, CLASS_INT},
         [OMPI_OP_LOR] = {CG_REDOP_LOR, CLASS_INT | CLASS_BOOL},
         [OMPI_OP_BOR] = {CG_REDOP_BOR, CLASS_INT},
         [OMPI_OP_LXOR] = {CG_REDOP_LXOR, CLASS_INT | CLASS_BOOL},
         [OMPI_OP_BXOR] = {CG_REDOP_BXOR, CLASS_INT},
+        [OMPI_OP_MAXLOC] = {CG_REDOP_MAXLOC, CLASS_LOC},
+        [OMPI_OP_MINLOC] = {CG_REDOP_MINLOC, CLASS_LOC},
     };
 
     *classes = op->op_type < OMPI_OP_NUM_OF_TYPES ? rows[op->op_type].classes : 0;

@@ -22,7 +22,7 @@ struct cg_plan_request {
      *   allgatherv: dst_len, dst_disp    gatherv: the same, root only    scatterv: src_len, src_disp, root only
      *   alltoallv: all four              reduce_scatter: src_len (the blocks lie one after another) */
     const uint64_t *src_len, *src_disp, *dst_len, *dst_disp;
-    int esize;       /* bytes of an element, 1 to 8 */
+    int esize;       /* bytes of an element, a power of two from 1 to 16 */
     const struct cg_params *params; /* agreed ones */
 };
 

@@ -35,8 +35,9 @@ CG_STATIC_ASSERT(sizeof(struct cg_watch) == 80, "copied in units of 16 bytes");
 struct cg_post {
     uint64_t n;     /* doorbell number */
     uint64_t chain; /* operations of one chain run in order in each channel */
-    uint8_t kind;   /* see cg_reduce_kind */
-    uint8_t pad[15];
+    uint16_t kind;  /* see cg_reduce_kind */
+    uint16_t data;  /* see cg_type_data */
+    uint8_t pad[12];
     struct cg_op op;
     char rest[CG_OP_BYTES - sizeof(struct cg_op) + CG_MAX_LINKS * sizeof(struct cg_watch)];
 };
@@ -48,16 +49,18 @@ CG_HD size_t cg_post_watch_offset(const struct cg_op *op)
 }
 
 /* Which reduction: pairs that do the same to the bits share one. */
-CG_HD uint8_t cg_reduce_kind(int type, int redop)
+CG_HD uint16_t cg_reduce_kind(int type, int redop)
 {
     int integer = type < CG_TYPE_F32, minmax = redop == CG_REDOP_MIN || redop == CG_REDOP_MAX;
 
-    if (redop == CG_REDOP_BAND || redop == CG_REDOP_BOR || redop == CG_REDOP_BXOR) type = CG_TYPE_U64;
+    if (redop == CG_REDOP_SUM && (type == CG_TYPE_C32 || type == CG_TYPE_C64)) type += CG_TYPE_F32 - CG_TYPE_C32;
+    else if (redop == CG_REDOP_BAND || redop == CG_REDOP_BOR || redop == CG_REDOP_BXOR) type = CG_TYPE_U64;
     else if (integer && !minmax) type |= 1; /* the unsigned one of its width follows the signed one */
-    return (uint8_t) (redop * CG_TYPE_COUNT + type);
+    return (uint16_t) (redop * CG_TYPE_COUNT + type);
 }
 CG_STATIC_ASSERT(CG_TYPE_U8 == (CG_TYPE_I8 | 1) && CG_TYPE_U16 == (CG_TYPE_I16 | 1) &&
-                     CG_TYPE_U32 == (CG_TYPE_I32 | 1) && CG_TYPE_U64 == (CG_TYPE_I64 | 1) && CG_TYPE_F32 > CG_TYPE_U64,
+                     CG_TYPE_U32 == (CG_TYPE_I32 | 1) && CG_TYPE_U64 == (CG_TYPE_I64 | 1) &&
+                     CG_TYPE_F32 > CG_TYPE_U64 && CG_TYPE_F64 == CG_TYPE_F32 + 1 && CG_TYPE_C64 == CG_TYPE_C32 + 1,
                  "order of types.def");
 
 /* Entry of the doorbell: number, channels and warps that the operation wants, units of 16 bytes to copy, slot. */

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "kernels/cuda/host.h"
+#include "kernels/host/host.h"
 
 #define NET_NS 1000000u      /* launch at least so often while operations are unfinished, should a word be missed */
 #define HEALTH_NS 100000000u /* ask CUDA about a launch that has not left for so long */
@@ -178,8 +179,7 @@ static int check_op(const struct cg_op *op)
 
     if (op->size > CG_OP_BYTES || op->nlinks > CG_MAX_LINKS) return CG_ERR_LIMIT;
     if (op->nchan < 1 || op->nchan > CG_MAX_CHAN) return CG_ERR_LIMIT;
-    if (reduces && (op->type >= CG_TYPE_COUNT || op->redop >= CG_REDOP_COUNT)) return CG_ERR_UNSUPPORTED;
-    if (reduces && op->type >= CG_TYPE_F32 && op->redop >= CG_REDOP_BAND) return CG_ERR_UNSUPPORTED;
+    if (reduces && !cg_reduce_host(op->type, op->redop)) return CG_ERR_UNSUPPORTED;
     for (uint32_t l = 0; l < op->nlinks; l++) {
         if (((uintptr_t) link[l].recv_slots | (uintptr_t) link[l].send_slots | op->slot_bytes) & 15) return CG_ERR_ARG;
     }
@@ -214,6 +214,7 @@ int cg_gpu_post(struct cg_gpu *gpu, const struct cg_op *op, int after, int *slot
     post->n = s->n;
     post->chain = s->chain;
     post->kind = cg_coll_reduces(op->coll) ? cg_reduce_kind(op->type, op->redop) : 0;
+    post->data = cg_coll_reduces(op->coll) ? (uint16_t) cg_type_data(op->type) : CG_NO_GAPS;
     memcpy(&post->op, op, op->size);
     units = fill_watches(gpu, i, post);
     gpu->ctl->fault[i].status = CG_OK;

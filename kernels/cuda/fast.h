@@ -66,6 +66,13 @@ void cg_fast_window_free(struct cg_fast_window *window);
  * all). */
 uint64_t cg_fast_window_max(const struct cg_fast_window *window, int protocol);
 
+/* May it be posted? What the kernels do not know, all ranks run another way. */
+static inline int cg_fast_knows(int type, int redop)
+{
+    if (type < 0 || type > CG_TYPE_F64 || redop < 0) return 0;
+    return redop <= (type < CG_TYPE_F32 ? CG_REDOP_LXOR : CG_REDOP_MAX);
+}
+
 struct cg_fast_op {
     const void *src; /* == dst for in place; on this device, any alignment */
     void *dst;

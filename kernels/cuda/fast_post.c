@@ -60,8 +60,7 @@ static void add_checks(struct cg_fast *fast, const struct cg_fast_op *op, struct
 static int check_op(const struct cg_fast_window *w, const struct cg_fast_op *op)
 {
     if (!w->usable || (op->protocol == CG_FAST_COPY && op->ncheck)) return CG_ERR_ARG;
-    if (op->type < 0 || op->type >= CG_TYPE_COUNT || op->redop < 0 || op->redop >= CG_REDOP_COUNT) return CG_ERR_ARG;
-    if (op->type >= CG_TYPE_F32 && op->redop > CG_REDOP_MAX) return CG_ERR_UNSUPPORTED;
+    if (!cg_fast_knows(op->type, op->redop)) return CG_ERR_UNSUPPORTED;
     return op->count > cg_fast_window_max(w, op->protocol) / (uint64_t) op->esize ? CG_ERR_LIMIT : CG_OK;
 }
 

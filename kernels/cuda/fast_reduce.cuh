@@ -43,8 +43,8 @@ CG_HD struct cg_lanes cg_lanes_of(uint32_t type, uint32_t redop)
     else if (l.code == CG_LANES_PROD) l.code += log;
     return l;
 }
-CG_STATIC_ASSERT(CG_TYPE_I8 == 0 && CG_TYPE_U64 == 7 && CG_TYPE_F32 == 8 && CG_TYPE_F64 == 9 && CG_TYPE_COUNT == 10 &&
-                     CG_REDOP_SUM == 0 && CG_REDOP_MAX == 3 && CG_REDOP_LXOR == 9 && CG_REDOP_COUNT == 10,
+CG_STATIC_ASSERT(CG_TYPE_I8 == 0 && CG_TYPE_U64 == 7 && CG_TYPE_F32 == 8 && CG_TYPE_F64 == 9 &&
+                     CG_REDOP_SUM == 0 && CG_REDOP_MAX == 3 && CG_REDOP_LXOR == 9,
                  "cg_lanes_of follows types.def");
 
 /* All bits of the lanes in which a < b. */

@@ -260,7 +260,14 @@ static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op,
         if (a->dst && !(m->nsrc == 1 && a->dst == m->src[0])) m->dst[m->ndst++] = a->dst;
         if (a->out) m->dst[m->ndst++] = cg_slot_payload(a->out);
     }
-    if (lane == 0) m->bytes = m->ndst ? a->bytes : 0, m->kind = post->kind;
+    if (lane == 0) {
+        bool to_user = a->dst && m->dst[0] == a->dst && !(a->step.flags & CG_F_INTO_SLOT);
+
+        m->bytes = m->ndst ? a->bytes : 0;
+        m->kind = post->kind;
+        m->data = to_user ? post->data : CG_NO_GAPS;
+        m->gapped = 0;
+    }
     __syncwarp();
 }
 

@@ -6,15 +6,15 @@ static const struct {
     const char *name;
     int size;
 } types[CG_TYPE_COUNT] = {
-#define CG_TYPE(name, ctype, utype, cls) [CG_TYPE_##name] = {#name, (int) sizeof(ctype)},
+#define CG_TYPE(name, T, U, cls) [CG_TYPE_##name] = {#name, (int) sizeof(T)},
 #include "kernels/types.def"
 #undef CG_TYPE
 };
 
 static const char *const redops[CG_REDOP_COUNT] = {
-#define CG_REDOP(name, cls, expr) [CG_REDOP_##name] = #name,
+#define CG_REDOP_NAME(name) [CG_REDOP_##name] = #name,
 #include "kernels/types.def"
-#undef CG_REDOP
+#undef CG_REDOP_NAME
 };
 
 static const char *const steps[CG_STEP_COUNT] = {

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reduction functions for all types and operations of types.def. User buffers have any alignment. */
-#include "kernels/arith.h"
 #include "kernels/host/host.h"
 
-#pragma GCC optimize("O3") /* vectorise, whatever the level of the build */
+/* Vectorise, whatever the level of the build. The same bits as on the GPU: no fused multiply-add. Slots are bytes. */
+#pragma GCC optimize("O3", "fp-contract=off", "no-strict-aliasing")
 
 #define CG_GLUE2(a, b) a##b
 #define CG_GLUE(a, b) CG_GLUE2(a, b)
 
-#define CG_TYPE(name, ctype, utype, cls)                                                                               \
-    typedef ctype elem_##name __attribute__((aligned(1), may_alias));                                                  \
-    typedef utype unsigned_##name;
+#define CG_TYPE(name, T, U, cls)                                                                                       \
+    typedef T elem_##name __attribute__((aligned(1)));                                                      \
+    typedef U unsigned_##name __attribute__((unused));
 #include "kernels/types.def"
 #undef CG_TYPE
 
-#define CG_FOR_ALL(...) __VA_ARGS__
-#define CG_FOR_INT(...) __VA_ARGS__
+#define CG_CLASS CG_CLASS_INT
 #define TYPE I8
 #include "kernels/host/reduce_type.h"
 #define TYPE U8
@@ -32,15 +31,37 @@
 #include "kernels/host/reduce_type.h"
 #define TYPE U64
 #include "kernels/host/reduce_type.h"
-#undef CG_FOR_INT
-#define CG_FOR_INT(...) /* not defined on floating point */
+#undef CG_CLASS
+#define CG_CLASS CG_CLASS_FLT
 #define TYPE F32
 #include "kernels/host/reduce_type.h"
 #define TYPE F64
 #include "kernels/host/reduce_type.h"
+#undef CG_CLASS
+#define CG_CLASS CG_CLASS_CPX
+#define TYPE C32
+#include "kernels/host/reduce_type.h"
+#define TYPE C64
+#include "kernels/host/reduce_type.h"
+#undef CG_CLASS
+#define CG_CLASS CG_CLASS_LOC
+#define TYPE LOC_F32
+#include "kernels/host/reduce_type.h"
+#define TYPE LOC_F64
+#include "kernels/host/reduce_type.h"
+#define TYPE LOC_I16
+#include "kernels/host/reduce_type.h"
+#define TYPE LOC_I32
+#include "kernels/host/reduce_type.h"
+#define TYPE LOC_I64
+#include "kernels/host/reduce_type.h"
+#define TYPE LOC_2F32
+#include "kernels/host/reduce_type.h"
+#define TYPE LOC_2F64
+#include "kernels/host/reduce_type.h"
 
 static const cg_reduce_fn *const by_type[CG_TYPE_COUNT] = {
-#define CG_TYPE(name, ctype, utype, cls) [CG_TYPE_##name] = reduce_##name,
+#define CG_TYPE(name, T, U, cls) [CG_TYPE_##name] = reduce_##name,
 #include "kernels/types.def"
 #undef CG_TYPE
 };

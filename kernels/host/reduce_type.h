@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Included by reduce.c once per type, with TYPE its name and CG_FOR_INT(x) empty for floating point: a reduction
- * function for each operation, and the table of them. No include guard by intent.
+ * Included by reduce.c once per type, with TYPE its name and CG_CLASS its class: a reduction function for each
+ * operation, and the table of them. No include guard by intent.
  * Element i of dst depends on element i of a and b only, so dst may be a or b: no dependency between iterations. */
 #define T CG_GLUE(elem_, TYPE)
 #define U CG_GLUE(unsigned_, TYPE)
 
-#define CG_REDOP(name, cls, expr)                                                                                      \
-    CG_FOR_##cls(static void CG_GLUE(reduce_##name##_, TYPE)(void *vdst, const void *va, const void *vb, size_t n) {   \
+#if CG_CLASS == CG_CLASS_LOC
+#define PUT(to, x)             \
+    ({                         \
+        const T x_ = (x);      \
+        (to).v = x_.v;         \
+        (to).i = x_.i;         \
+    })
+#else
+#define PUT(to, x) ((to) = (x))
+#endif
+
+#define CG_REDOP(name, expr)                                                                                           \
+    static void CG_GLUE(reduce_##name##_, TYPE)(void *vdst, const void *va, const void *vb, size_t n)                  \
+    {                                                                                                                  \
         T *dst = (T *) vdst;                                                                                           \
         const T *pa = (const T *) va, *pb = (const T *) vb;                                                            \
         _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)                                                            \
         {                                                                                                              \
             const T a = pa[i], b = pb[i];                                                                              \
-            dst[i] = expr;                                                                                             \
+            PUT(dst[i], expr);                                                                                         \
         }                                                                                                              \
-    })
+    }
 #include "kernels/types.def"
 #undef CG_REDOP
 
 static const cg_reduce_fn CG_GLUE(reduce_, TYPE)[CG_REDOP_COUNT] = {
-#define CG_REDOP(name, cls, expr) CG_FOR_##cls([CG_REDOP_##name] = CG_GLUE(reduce_##name##_, TYPE), )
+#define CG_REDOP(name, expr) [CG_REDOP_##name] = CG_GLUE(reduce_##name##_, TYPE),
 #include "kernels/types.def"
 #undef CG_REDOP
 };
 
 #undef T
 #undef U
+#undef PUT
 #undef TYPE

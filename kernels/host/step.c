@@ -7,16 +7,28 @@
 /* Steps with two outputs work block by block: the second pass finds the block in the first-level cache. */
 #define BLOCK_BYTES 4096
 
-static void copy(void *dst, const void *src, size_t bytes)
+/* To the user's buffer: the data, not the gaps. Elements start at multiples of their size. */
+static void to_user(const struct cg_op *op, char *dst, const char *src, size_t bytes)
 {
-    if (dst != src) memcpy(dst, src, bytes);
+    uint32_t data = cg_type_data(op->type);
+
+    if (data == CG_NO_GAPS) {
+        memcpy(dst, src, bytes);
+    } else if (op->type == CG_TYPE_LOC_I16) {
+        for (size_t at = 0; at < bytes; at += 8) {
+            memcpy(dst + at, src + at, 2);
+            memcpy(dst + at + 4, src + at + 4, 4);
+        }
+    } else {
+        for (size_t at = 0; at < bytes; at += 16) memcpy(dst + at, src + at, 12);
+    }
 }
 
-static void copy_two(char *dst, char *out, const char *src, size_t bytes)
+static void copy_two(const struct cg_op *op, char *dst, char *out, const char *src, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += BLOCK_BYTES) {
         size_t part = cg_min_u64(BLOCK_BYTES, bytes - at);
-        memcpy(dst + at, src + at, part);
+        to_user(op, dst + at, src + at, part);
         memcpy(out + at, src + at, part);
     }
 }
@@ -73,19 +85,19 @@ static void move(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos
 
     switch (act->step.opcode) {
     case CG_STEP_COPY:
-        copy(act->dst, act->operand, act->bytes);
+        if (act->dst != act->operand) to_user(op, act->dst, act->operand, act->bytes);
         break;
     case CG_STEP_SEND:
         memcpy(out, act->operand, act->bytes);
         break;
     case CG_STEP_RECV:
-        memcpy(act->dst, cg_slot_payload(act->in), act->bytes);
+        to_user(op, act->dst, cg_slot_payload(act->in), act->bytes);
         break;
     case CG_STEP_FORWARD:
         memcpy(out, cg_slot_payload(act->in), act->bytes);
         break;
     case CG_STEP_RECV_SEND:
-        copy_two(act->dst, out, cg_slot_payload(act->in), act->bytes);
+        copy_two(op, act->dst, out, cg_slot_payload(act->in), act->bytes);
         break;
     case CG_STEP_RECV_REDUCE:
         reduce_two(op, act, act->dst, NULL);

@@ -35,7 +35,7 @@ static void random_request(uint64_t *rng, struct cg_params *params, struct cg_pl
     req->coll = random_int(rng, CG_COLL_ALLREDUCE, CG_COLL_COUNT - 1);
     req->nranks = 1 + rng_below(rng, ranks[rng_below(rng, 5)]);
     req->root = rng_below(rng, req->nranks);
-    req->esize = 1 << random_int(rng, 0, 3);
+    req->esize = 1 << random_int(rng, 0, 4);
     req->count = random_size(rng, 38);
     while (!cg_plan_exists(req->coll, req->nranks))
         req->nranks /= 2;

@@ -30,7 +30,7 @@ static void every_type(struct fw *w)
     for (c.protocol = 0; c.protocol < CG_FAST_PROTOCOLS; c.protocol++) {
         for (c.type = 0; c.type < CG_TYPE_COUNT; c.type++) {
             for (c.redop = 0; c.redop < CG_REDOP_COUNT; c.redop++) {
-                for (size_t i = 0; i < sizeof counts / sizeof *counts && cg_reduce_host(c.type, c.redop); i++) {
+                for (size_t i = 0; i < sizeof counts / sizeof *counts && cg_fast_knows(c.type, c.redop); i++) {
                     c.count = counts[i];
                     c.soon = (int) (i & 1);
                     c.seed++;
@@ -99,7 +99,7 @@ static void draw(struct fw *w, struct fw_case *c)
     do {
         c->type = (int) fw_random(w, CG_TYPE_COUNT);
         c->redop = (int) fw_random(w, CG_REDOP_COUNT);
-    } while (!cg_reduce_host(c->type, c->redop));
+    } while (!cg_fast_knows(c->type, c->redop));
     c->window = (int) fw_random(w, FW_WINDOWS);
     c->protocol = (int) fw_random(w, CG_FAST_PROTOCOLS);
     c->count = 1 + fw_random(w, 1u << (2 + fw_random(w, 15)));

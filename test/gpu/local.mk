@@ -4,7 +4,7 @@ sm_tests = test/gpu/sm_memory test/gpu/sm_exchange test/gpu/sm_collectives test/
 check_PROGRAMS += $(sm_tests)
 TESTS += $(sm_tests)
 
-sm_world = test/gpu/sm_world.c test/gpu/sm_world.h
+sm_world = test/gpu/sm_world.c test/gpu/sm_world.h test/elements.h
 sm_libs = libcg.la $(cg_libs)
 test_gpu_sm_memory_SOURCES = test/gpu/sm_memory.c $(sm_world)
 test_gpu_sm_memory_CFLAGS = $(cg_cflags)

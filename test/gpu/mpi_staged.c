@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reductions that the engine does not do itself, on device memory: complex, value-and-index pairs, the user's own
- * operations (one that does not commute), derived types whose gaps must survive, communicators between two groups.
+ * Reductions on device memory: complex, value-and-index pairs with their gaps, and what the engine does not do itself:
+ * the user's own operations (one that does not commute), derived types whose gaps must survive, two groups.
  * Blocking and nonblocking; device memory on all ranks, on some, or on one side. */
 #include "test/gpu/gpu_test.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "test/elements.h"
 #include "test/gpu/sm_world.h"
 #include "test/sim/shape.h"
 
@@ -50,10 +51,8 @@ static void random_bytes(struct buffer *b, int type)
 
     for (size_t i = 0; i < b->bytes; i++) b->host[i] = (char) sm_random(256);
     for (size_t i = 0; type >= CG_TYPE_F32 && p + (i + 1) * size <= b->host + b->bytes - PAD; i++) {
-        double x = ((int) sm_random(2001) - 1000) * (sm_random(4) ? 0.37 : 1e-5);
-        float f = (float) x;
-
-        memcpy(p + i * size, type == CG_TYPE_F32 ? (void *) &f : (void *) &x, size);
+        element_set(type, p + i * size, ((int) sm_random(2001) - 1000) * (sm_random(4) ? 0.37 : 1e-5),
+                    (int) sm_random(5));
     }
 }
 

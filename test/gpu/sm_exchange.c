@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "test/elements.h"
 #include "test/gpu/sm_world.h"
 
 #define PAD 64
@@ -58,23 +59,17 @@ static void buffer_free(struct buffer *b)
     free(b->copy);
 }
 
-static void random_integer(char *p, int bytes)
-{
-    uint32_t below = sm_random(4) ? 256 : 2;
-
-    for (int b = 0; b < bytes; b++) p[b] = (char) sm_random(below);
-}
-
 /* Any bits for integers; numbers of mixed size, and now and then a NaN, for floating point. */
 static void random_input(char *p, int type, uint64_t count)
 {
+    size_t size = (size_t) cg_type_size(type);
+
     for (uint64_t i = 0; i < count; i++) {
         double x = ((int) sm_random(2001) - 1000) * (sm_random(4) ? 0.37 : 1e-5);
-        float f = (float) x;
+        uint32_t below = sm_random(4) ? 256 : 2;
 
-        if (type == CG_TYPE_F32) memcpy(p + 4 * i, sm_random(500) ? &f : &(float){0.0f / 0.0f}, 4);
-        else if (type == CG_TYPE_F64) memcpy(p + 8 * i, sm_random(500) ? &x : &(double){0.0 / 0.0}, 8);
-        else random_integer(p + i * (uint64_t) cg_type_size(type), cg_type_size(type));
+        for (size_t b = 0; b < size; b++) p[i * size + b] = (char) sm_random(below);
+        if (type >= CG_TYPE_F32) element_set(type, p + i * size, sm_random(500) ? x : 0.0 / 0.0, (int) sm_random(5));
     }
 }
 
@@ -87,7 +82,9 @@ static void compute_want(const struct sm_world *like, struct exchange *e)
 
     sm_open(&w, &like->params, like->nranks, 1, 0, 0);
     for (uint32_t r = 0; r < w.nranks; r++) {
-        e->want[r] = malloc(bytes);
+        e->want[r] = malloc(bytes); /* gaps keep what was there */
+        memset(e->want[r], 0x5a, bytes);
+        if (e->in_place) memcpy(e->want[r], e->input[r], bytes);
         sm_start(&w, jobs[r] = &job[r], 0, (int) r, &e->call, e->input[r], e->want[r]);
     }
     sm_wait(&w, jobs, (int) w.nranks);

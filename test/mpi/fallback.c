@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the engine does not reduce, from buffers on the host and on the fake GPU: pair types, complex, user operations,
- * derived types with gaps, also below their address. All of it goes to the next component, staged where needed. */
+ * What the engine does not reduce, from buffers on the host and on the fake GPU: long double and its relatives, user
+ * operations, derived types with gaps, also below their address. All of it goes to the next component, staged where
+ * needed. */
 #include "test/mpi/mpi_test.h"
 
 #include <complex.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX 300 /* elements */
 
 struct pair {
-    double value;
+    long double value;
     int index;
 };
 
@@ -53,7 +55,8 @@ static void gappy_function(void *in, void *inout, int *len, MPI_Datatype *type)
 static void pair_fill(void *p, int rank, int i)
 {
     memset(p, 0, sizeof(struct pair));
-    *(struct pair *) p = (struct pair){(rank * 5 + i) % 3, rank + 10 * i};
+    ((struct pair *) p)->value = (rank * 5 + i) % 3;
+    ((struct pair *) p)->index = rank + 10 * i;
 }
 static void pair_expect(void *p, int i)
 {
@@ -64,15 +67,29 @@ static void pair_expect(void *p, int i)
         pair_fill(&other, r, i);
         if (other.value < best.value || (other.value == best.value && other.index < best.index)) best = other;
     }
-    memcpy(p, &best, sizeof(double));
+    ((struct pair *) p)->value = best.value;
     ((struct pair *) p)->index = best.index;
 }
 
-static void complex_fill(void *p, int rank, int i) { *(double complex *) p = rank + i * I; }
+static void complex_fill(void *p, int rank, int i) { *(long double complex *) p = rank + i * I; }
 static void complex_expect(void *p, int i)
 {
-    *(double complex *) p = test_size * (test_size - 1) / 2 + (double) test_size * i * I;
+    *(long double complex *) p = test_size * (test_size - 1) / 2 + (double) test_size * i * I;
 }
+
+/* Unused bytes of a long double are anything. */
+static void clean_one(void *p)
+{
+    size_t used = LDBL_MANT_DIG == 64 ? 10 : sizeof(long double);
+
+    memset((char *) p + used, 0, sizeof(long double) - used);
+}
+static void clean_two(void *p)
+{
+    clean_one(p);
+    clean_one((long double *) p + 1);
+}
+static void clean_none(void *p) { (void) p; }
 
 static void user_fill(void *p, int rank, int i) { *(int *) p = map(rank + 2, rank + i); }
 static void user_expect(void *p, int i)
@@ -97,6 +114,7 @@ struct kind {
     MPI_Aint origin; /* of the buffer argument, relative to the first byte of data */
     void (*fill)(void *p, int rank, int i);
     void (*expect)(void *p, int i);
+    void (*clean)(void *p);
 };
 
 static char *send_area, *recv_area, *image, *want, *got;
@@ -131,6 +149,10 @@ static void check(const struct kind *k, int count, int way)
     call(k, count, way);
     for (int i = 0; i < count; i++) k->expect(want + 64 + i * k->extent, i);
     test_copy(got, recv_area, area);
+    for (int i = 0; i < count; i++) {
+        k->clean(got + 64 + i * k->extent);
+        k->clean(want + 64 + i * k->extent);
+    }
     CHECK(!memcmp(got, want, area), "%s, %d elements, way %d: wrong result or gap", k->name, count, way);
     test_copy(got, send_area, area);
     CHECK(!memcmp(got, image, area), "%s, %d elements, way %d: send buffer changed", k->name, count, way);
@@ -162,18 +184,19 @@ int main(int argc, char **argv)
     MPI_Op_create(user_function, 0, &ordered);
     MPI_Op_create(gappy_function, 1, &gappy);
     const struct kind kinds[] = {
-        {"MINLOC", MPI_DOUBLE_INT, MPI_MINLOC, sizeof(struct pair), 0, pair_fill, pair_expect},
-        {"complex", MPI_C_DOUBLE_COMPLEX, MPI_SUM, sizeof(double complex), 0, complex_fill, complex_expect},
-        {"user op", MPI_INT, ordered, sizeof(int), 0, user_fill, user_expect},
-        {"gaps", gappy_type(0), gappy, sizeof(struct gappy), 0, gappy_fill, gappy_expect},
-        {"gaps, data above", gappy_type(24), gappy, sizeof(struct gappy), -24, gappy_fill, gappy_expect},
-        {"gaps, data below", gappy_type(-16), gappy, sizeof(struct gappy), 16, gappy_fill, gappy_expect},
+        {"MINLOC", MPI_LONG_DOUBLE_INT, MPI_MINLOC, sizeof(struct pair), 0, pair_fill, pair_expect, clean_one},
+        {"complex", MPI_C_LONG_DOUBLE_COMPLEX, MPI_SUM, sizeof(long double complex), 0, complex_fill, complex_expect,
+         clean_two},
+        {"user op", MPI_INT, ordered, sizeof(int), 0, user_fill, user_expect, clean_none},
+        {"gaps", gappy_type(0), gappy, sizeof(struct gappy), 0, gappy_fill, gappy_expect, clean_none},
+        {"gaps, data above", gappy_type(24), gappy, sizeof(struct gappy), -24, gappy_fill, gappy_expect, clean_none},
+        {"gaps, data below", gappy_type(-16), gappy, sizeof(struct gappy), 16, gappy_fill, gappy_expect, clean_none},
     };
-    send_area = test_alloc(128 + MAX * 16, kind[0] == 'd');
-    recv_area = test_alloc(128 + MAX * 16, kind[1] == 'd');
-    image = test_alloc(128 + MAX * 16, 0);
-    want = test_alloc(128 + MAX * 16, 0);
-    got = test_alloc(128 + MAX * 16, 0);
+    send_area = test_alloc(128 + MAX * 32, kind[0] == 'd');
+    recv_area = test_alloc(128 + MAX * 32, kind[1] == 'd');
+    image = test_alloc(128 + MAX * 32, 0);
+    want = test_alloc(128 + MAX * 32, 0);
+    got = test_alloc(128 + MAX * 32, 0);
     before[0] = test_counter("posts");
     before[1] = test_counter("staged");
     before[2] = test_counter("passed");

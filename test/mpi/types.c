@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INT = 1, FLT = 2, LOGICAL = 4, FINT = 8 }; /* FINT: Fortran's integers, which know no logical operation */
+/* FINT: Fortran's integers, which know no logical operation */
+enum { INT = 1, FLT = 2, LOGICAL = 4, FINT = 8, COMPLEX = 16, PAIR = 32 };
 
 /* name, C type, unsigned type in which sums and products wrap, MPI type, class */
 #define TYPES(X)                                                                   \
@@ -43,12 +44,36 @@ enum { INT = 1, FLT = 2, LOGICAL = 4, FINT = 8 }; /* FINT: Fortran's integers, w
     X(freal, float, float, MPI_REAL, FLT)                                          \
     X(freal8, double, double, MPI_REAL8, FLT)                                      \
     X(fdouble, double, double, MPI_DOUBLE_PRECISION, FLT)                          \
-    X(flogical, int, unsigned, MPI_LOGICAL, LOGICAL)
+    X(flogical, int, unsigned, MPI_LOGICAL, LOGICAL)                               \
+    X(cxx_bool, bool, int, MPI_CXX_BOOL, LOGICAL)
+
+/* name, type of the parts, MPI type */
+#define COMPLEXES(X)                                          \
+    X(ccomplex, float, MPI_C_COMPLEX)                         \
+    X(cfloat_complex, float, MPI_C_FLOAT_COMPLEX)             \
+    X(cdouble_complex, double, MPI_C_DOUBLE_COMPLEX)          \
+    X(fcomplex, float, MPI_COMPLEX)                           \
+    X(fcomplex8, float, MPI_COMPLEX8)                         \
+    X(fcomplex16, double, MPI_COMPLEX16)                      \
+    X(fdouble_complex, double, MPI_DOUBLE_COMPLEX)            \
+    X(cxx_float_complex, float, MPI_CXX_FLOAT_COMPLEX)        \
+    X(cxx_double_complex, double, MPI_CXX_DOUBLE_COMPLEX)
+
+/* name, type of the value, of the index, MPI type */
+#define PAIRS(X)                                 \
+    X(float_int, float, int, MPI_FLOAT_INT)      \
+    X(double_int, double, int, MPI_DOUBLE_INT)   \
+    X(long_int, long, int, MPI_LONG_INT)         \
+    X(short_int, short, int, MPI_SHORT_INT)      \
+    X(two_int, int, int, MPI_2INT)               \
+    X(f2integer, int, int, MPI_2INTEGER)         \
+    X(f2real, float, float, MPI_2REAL)           \
+    X(f2double, double, double, MPI_2DOUBLE_PRECISION)
 
 /* name, expression of T a, T b; w: T as U, MPI op, classes; bitwise operations are also for MPI_BYTE */
 #define OPS_ANY(X, ...)                                                        \
-    X(sum, (T)((U)a + (U)b), MPI_SUM, INT | FLT | FINT, __VA_ARGS__)           \
-    X(prod, (T)(0 + (U)a * (U)b), MPI_PROD, INT | FLT | FINT, __VA_ARGS__)     \
+    X(sum, (T)((U)a + (U)b), MPI_SUM, INT | FLT | FINT | COMPLEX, __VA_ARGS__)           \
+    X(prod, (T)(0 + (U)a * (U)b), MPI_PROD, INT | FLT | FINT | COMPLEX, __VA_ARGS__)     \
     X(min, a < b ? a : b, MPI_MIN, INT | FLT | FINT, __VA_ARGS__)              \
     X(max, a > b ? a : b, MPI_MAX, INT | FLT | FINT, __VA_ARGS__)              \
     X(land, (T)(a && b), MPI_LAND, INT | LOGICAL, __VA_ARGS__)                 \
@@ -62,6 +87,8 @@ enum op_index {
 #define OP(name, expr, mpi, classes, ...) OP_##name,
     OPS_ANY(OP, )
 #undef OP
+    OP_minloc,
+    OP_maxloc
 };
 
 /* Input of a rank: small, with zeros, and factors of which few differ from 1, so that products stay exact. */
@@ -76,7 +103,7 @@ static int value(int op, int rank, size_t i)
 struct type {
     const char *name;
     MPI_Datatype mpi;
-    size_t bytes;
+    size_t bytes, data; /* from one to the next; without gaps */
     int class;
     void (*fill)(void *buf, size_t i, int op, int rank);
     void (*expect)(void *out, size_t i, int op);
@@ -103,7 +130,68 @@ struct type {
     }
 TYPES(TYPE_FUNCTIONS)
 
-#define TYPE_ROW(name, ctype, utype, mpi, class) {#name, mpi, sizeof(ctype), class, fill_##name, expect_##name},
+/* Small factors: 1, i, -1, 1 + i and the like. */
+#define COMPLEX_FUNCTIONS(name, part, mpi)                                                      \
+    static void fill_##name(void *buf, size_t i, int op, int rank)                              \
+    {                                                                                           \
+        part v[2] = {(part) (value(op, rank, i) % 3), (part) (value(op, rank, i + 3) % 2)};     \
+        memcpy(buf, v, sizeof(v));                                                              \
+    }                                                                                           \
+    static void expect_##name(void *out, size_t i, int op)                                      \
+    {                                                                                           \
+        part a[2], b[2];                                                                        \
+        fill_##name(a, i, op, 0);                                                               \
+        for (int r = 1; r < test_size; r++) {                                                   \
+            part re, im;                                                                        \
+            fill_##name(b, i, op, r);                                                           \
+            re = op == OP_sum ? a[0] + b[0] : a[0] * b[0] - a[1] * b[1];                        \
+            im = op == OP_sum ? a[1] + b[1] : a[0] * b[1] + a[1] * b[0];                        \
+            a[0] = re;                                                                          \
+            a[1] = im;                                                                          \
+        }                                                                                       \
+        memcpy(out, a, sizeof(a));                                                              \
+    }
+COMPLEXES(COMPLEX_FUNCTIONS)
+
+/* Few values, so that indices decide. What lies between the two stays as it is. */
+#define PAIR_FUNCTIONS(name, ctype, itype, mpi)                                                 \
+    struct pair_##name {                                                                        \
+        ctype value;                                                                            \
+        itype index;                                                                            \
+    };                                                                                          \
+    static void put_##name(struct pair_##name *to, struct pair_##name x)                        \
+    {                                                                                           \
+        memcpy(&to->value, &x.value, sizeof(x.value));                                          \
+        memcpy(&to->index, &x.index, sizeof(x.index));                                          \
+    }                                                                                           \
+    static struct pair_##name make_##name(size_t i, int op, int rank)                           \
+    {                                                                                           \
+        return (struct pair_##name){(ctype) (value(op, rank, i) % 3 - 1),                       \
+                                    (itype) ((rank * 5 + (int) i) % 7)};                        \
+    }                                                                                           \
+    static void fill_##name(void *buf, size_t i, int op, int rank)                              \
+    {                                                                                           \
+        put_##name(buf, make_##name(i, op, rank));                                              \
+    }                                                                                           \
+    static void expect_##name(void *out, size_t i, int op)                                      \
+    {                                                                                           \
+        struct pair_##name a = make_##name(i, op, 0), b;                                        \
+        for (int r = 1; r < test_size; r++) {                                                   \
+            b = make_##name(i, op, r);                                                          \
+            if (a.value == b.value ? b.index < a.index                                          \
+                                   : op == OP_minloc ? b.value < a.value : b.value > a.value)   \
+                a = b;                                                                          \
+        }                                                                                       \
+        put_##name(out, a);                                                                     \
+    }
+PAIRS(PAIR_FUNCTIONS)
+
+#define TYPE_ROW(name, ctype, utype, mpi, class) \
+    {#name, mpi, sizeof(ctype), sizeof(ctype), class, fill_##name, expect_##name},
+#define COMPLEX_ROW(name, part, mpi) \
+    {#name, mpi, 2 * sizeof(part), 2 * sizeof(part), COMPLEX, fill_##name, expect_##name},
+#define PAIR_ROW(name, ctype, itype, mpi) \
+    {#name, mpi, sizeof(struct pair_##name), sizeof(ctype) + sizeof(itype), PAIR, fill_##name, expect_##name},
 #define OP_ROW(name, expr, mpi, classes, ...) {#name, mpi, classes},
 
 struct call {
@@ -171,7 +259,7 @@ static int nops;
 
 static int allowed(const struct type *t, int op)
 {
-    return t->class ? (t->class & ops[op].classes) != 0 : op >= OP_band;
+    return t->class ? (t->class & ops[op].classes) != 0 : op >= OP_band && op <= OP_bxor;
 }
 
 /* All four ways of calling; returns the number of calls. */
@@ -184,7 +272,10 @@ static int all_ways(const struct type *t, int op, size_t count, size_t shift)
     return 4;
 }
 
-static int sweep_op(int class) { return class == LOGICAL ? OP_lxor : class ? OP_sum : OP_bxor; }
+static int sweep_op(int class)
+{
+    return class == LOGICAL ? OP_lxor : class == PAIR ? OP_maxloc : class ? OP_sum : OP_bxor;
+}
 
 /* Nonblocking calls of this form are left to the next component (ompi_coll_gpu/calls.c). */
 static int like_comm_creation(MPI_Datatype type, int op, size_t count)
@@ -231,8 +322,8 @@ static void check_counters(uint64_t calls, const char *executor)
  * same for odd ranks, the largest message in bytes, thresholds in bytes to go around. */
 int main(int argc, char **argv)
 {
-    const struct type types[] = {TYPES(TYPE_ROW)};
-    const __typeof__(*ops) op_rows[] = {OPS_ANY(OP_ROW, )};
+    const struct type types[] = {TYPES(TYPE_ROW) COMPLEXES(COMPLEX_ROW) PAIRS(PAIR_ROW)};
+    const __typeof__(*ops) op_rows[] = {OPS_ANY(OP_ROW, ) {"minloc", MPI_MINLOC, PAIR}, {"maxloc", MPI_MAXLOC, PAIR}};
     const char *kind;
     uint64_t calls = 0;
     size_t big;
@@ -250,7 +341,7 @@ int main(int argc, char **argv)
     for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         int bytes;
         MPI_Type_size(types[t].mpi, &bytes);
-        if ((size_t) bytes != types[t].bytes) continue; /* Fortran's, where there is none or it is another */
+        if ((size_t) bytes != types[t].data) continue; /* Fortran's, where there is none or it is another */
         calls += small_counts(&types[t]);
         for (int i = 4; i < argc; i++) calls += around(&types[t], strtoull(argv[i], NULL, 0));
         if ((types[t].class & (INT | FINT)) && types[t].bytes != 2) continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Operations of a world: buffers of all ranks and what has to be in them at the end. */
+#include "test/elements.h"
 #include "test/sim/world.h"
 
 #include <stdlib.h>
@@ -20,20 +21,9 @@ static void take_buffer(struct world *w, struct buffer *b, uint64_t bytes, uint6
 /* Small integers, so that floating point is exact and results do not depend on the order. */
 static void fill_input(char *p, int type, int redop, uint64_t count, uint64_t *rng)
 {
-    int esize = cg_type_size(type);
-
     for (uint64_t i = 0; i < count; i++) {
         int v = CG_REDOP_PROD == redop ? 1 + (int) rng_below(rng, 2) : (int) rng_below(rng, 7) - 3;
-        if (CG_TYPE_F32 == type) {
-            float f = (float) v;
-            memcpy(p + i * sizeof(f), &f, sizeof(f));
-        } else if (CG_TYPE_F64 == type) {
-            double f = v;
-            memcpy(p + i * sizeof(f), &f, sizeof(f));
-        } else {
-            int64_t k = v;
-            memcpy(p + i * (size_t) esize, &k, (size_t) esize); /* little endian, low bytes */
-        }
+        element_set(type, p + i * (size_t) cg_type_size(type), v, (int) rng_below(rng, 3) - 1);
     }
 }
 
@@ -98,7 +88,7 @@ static void want_piece(struct operation *o, struct part *part, const struct cg_p
     for (uint32_t rank = piece->lo; rank < piece->hi && bytes; rank++) {
         const char *from = o->part[rank].input + piece->src * esize;
         if (rank == piece->lo) {
-            memcpy(to, from, bytes);
+            elements_copy(o->type, to, from, piece->len);
         } else {
             cg_reduce_host(o->type, o->redop)(to, to, from, piece->len);
         }

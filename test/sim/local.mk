@@ -1,4 +1,4 @@
-cg_sim_world = test/sim/world.c test/sim/world.h test/sim/calls.c test/sim/shape.c test/sim/shape.h
+cg_sim_world = test/sim/world.c test/sim/world.h test/sim/calls.c test/sim/shape.c test/sim/shape.h test/elements.h
 
 # The simulator runs under AddressSanitizer and UndefinedBehaviorSanitizer wherever the compiler has them.
 check_PROGRAMS += test/sim/sim test/sim/exhaustive test/sim/models

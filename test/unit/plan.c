@@ -77,7 +77,7 @@ static void existence(void **state)
             struct cg_params params = params_of(&choices[i], 8);
             for (uint32_t n = 1; n <= 140; n += n < 20 ? 1 : n < 120 ? 20 : 1) {
                 struct cg_plan_request req = {
-                    .coll = coll, .nranks = n, .root = n / 2, .esize = 1 << rng_below(&rng, 4), .params = &params};
+                    .coll = coll, .nranks = n, .root = n / 2, .esize = 1 << rng_below(&rng, 5), .params = &params};
                 shape_make(&s, &req, 1 + rng_below(&rng, 1 << 28), 0, &rng);
                 for (uint32_t rank = 0; rank < n; rank += 1 + n / 3)
                     assert_int_equal(cg_plan_build(&s.reqs[rank], &plan),
@@ -181,7 +181,7 @@ static void ranges(void **state)
         struct cg_params params = params_of(&choices[i], 8);
         struct cg_plan_request req = {.coll = choices[i].coll, .nranks = choices[i].to, .params = &params};
         struct cg_plan plan;
-        for (req.esize = 1; req.esize <= 8; req.esize *= 2) {
+        for (req.esize = 1; req.esize <= 16; req.esize *= 2) {
             for (uint64_t bytes = (uint64_t) req.esize; bytes <= 8 * GIB; bytes = bytes * 3 + 8) {
                 req.count = bytes / (uint64_t) req.esize;
                 if (!cg_plan_choose(&req) || strcmp(cg_plan_choose(&req)->name, choices[i].name)) continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Every type and operation against arithmetic written down independently of types.def; any alignment, dst being an
  * operand, NaN. */
-#include "kernels/host/host.h"
+#include "test/elements.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,38 +13,60 @@
 
 #define MOST 261 /* elements: several vectors and a rest */
 
-static int is_float(int type) { return CG_TYPE_F32 == type || CG_TYPE_F64 == type; }
-static int is_signed(int type)
+/* What an element consists of: numbers, all integers or all floating point, at offsets; the rest are gaps. */
+enum class { INT, FLT, CPX, LOC };
+static const struct number {
+    int at, bytes, is_float, is_signed;
+} numbers[CG_TYPE_COUNT][2] = {
+    [CG_TYPE_I8] = {{0, 1, 0, 1}},     [CG_TYPE_U8] = {{0, 1, 0, 0}},   [CG_TYPE_I16] = {{0, 2, 0, 1}},
+    [CG_TYPE_U16] = {{0, 2, 0, 0}},    [CG_TYPE_I32] = {{0, 4, 0, 1}},  [CG_TYPE_U32] = {{0, 4, 0, 0}},
+    [CG_TYPE_I64] = {{0, 8, 0, 1}},    [CG_TYPE_U64] = {{0, 8, 0, 0}},  [CG_TYPE_F32] = {{0, 4, 1, 1}},
+    [CG_TYPE_F64] = {{0, 8, 1, 1}},    [CG_TYPE_C32] = {{0, 4, 1, 1}, {4, 4, 1, 1}},
+    [CG_TYPE_C64] = {{0, 8, 1, 1}, {8, 8, 1, 1}},     [CG_TYPE_LOC_F32] = {{0, 4, 1, 1}, {4, 4, 0, 1}},
+    [CG_TYPE_LOC_F64] = {{0, 8, 1, 1}, {8, 4, 0, 1}}, [CG_TYPE_LOC_I16] = {{0, 2, 0, 1}, {4, 4, 0, 1}},
+    [CG_TYPE_LOC_I32] = {{0, 4, 0, 1}, {4, 4, 0, 1}}, [CG_TYPE_LOC_I64] = {{0, 8, 0, 1}, {8, 4, 0, 1}},
+    [CG_TYPE_LOC_2F32] = {{0, 4, 1, 1}, {4, 4, 1, 1}}, [CG_TYPE_LOC_2F64] = {{0, 8, 1, 1}, {8, 8, 1, 1}},
+};
+static enum class class_of(int type)
 {
-    return CG_TYPE_I8 == type || CG_TYPE_I16 == type || CG_TYPE_I32 == type || CG_TYPE_I64 == type;
+    return type >= CG_TYPE_LOC_F32 ? LOC : type >= CG_TYPE_C32 ? CPX : type >= CG_TYPE_F32 ? FLT : INT;
 }
 
-static double load_float(int type, const char *p)
+static double load_float(const struct number *x, const char *p)
 {
     float f;
     double d;
 
-    if (CG_TYPE_F32 == type) {
-        memcpy(&f, p, sizeof(f));
-        return f;
-    }
-    memcpy(&d, p, sizeof(d));
+    memcpy(&f, p + x->at, sizeof(f));
+    if (4 == x->bytes) return f;
+    memcpy(&d, p + x->at, sizeof(d));
     return d;
 }
 
 /* Sign- or zero-extended. */
-static uint64_t load_int(int type, const char *p)
+static uint64_t load_int(const struct number *x, const char *p)
 {
-    int bits = 8 * cg_type_size(type);
+    int bits = 8 * x->bytes;
     uint64_t v = 0;
 
-    memcpy(&v, p, (size_t) cg_type_size(type));
-    return is_signed(type) && v >> (bits - 1) & 1 && bits < 64 ? v | ~0ull << bits : v;
+    memcpy(&v, p + x->at, (size_t) x->bytes);
+    return x->is_signed && v >> (bits - 1) & 1 && bits < 64 ? v | ~0ull << bits : v;
 }
 
-static uint64_t want_int(int type, int redop, uint64_t a, uint64_t b)
+/* -1, 0, 1 by value; 2 if a or b is not a number. */
+static int compare(const struct number *x, const char *a, const char *b)
 {
-    int less = is_signed(type) ? (int64_t) a < (int64_t) b : a < b;
+    if (x->is_float) {
+        double u = load_float(x, a), v = load_float(x, b);
+        return isnan(u) || isnan(v) ? 2 : (u > v) - (u < v);
+    }
+    uint64_t u = load_int(x, a), v = load_int(x, b);
+    return x->is_signed ? ((int64_t) u > (int64_t) v) - ((int64_t) u < (int64_t) v) : (u > v) - (u < v);
+}
+
+static uint64_t want_int(const struct number *x, int redop, const char *pa, const char *pb)
+{
+    uint64_t a = load_int(x, pa), b = load_int(x, pb);
 
     switch (redop) {
     case CG_REDOP_SUM:
@@ -52,9 +74,9 @@ static uint64_t want_int(int type, int redop, uint64_t a, uint64_t b)
     case CG_REDOP_PROD:
         return a * b;
     case CG_REDOP_MIN:
-        return less ? a : b;
+        return compare(x, pa, pb) < 0 ? a : b;
     case CG_REDOP_MAX:
-        return less ? b : a;
+        return compare(x, pa, pb) < 0 ? b : a;
     case CG_REDOP_BAND:
         return a & b;
     case CG_REDOP_BOR:
@@ -70,13 +92,13 @@ static uint64_t want_int(int type, int redop, uint64_t a, uint64_t b)
     }
 }
 
-static double want_float(int type, int redop, double a, double b)
+static double want_float(const struct number *x, int redop, double a, double b)
 {
     switch (redop) {
     case CG_REDOP_SUM:
-        return CG_TYPE_F32 == type ? (float) a + (float) b : a + b;
+        return 4 == x->bytes ? (float) a + (float) b : a + b;
     case CG_REDOP_PROD:
-        return CG_TYPE_F32 == type ? (float) a * (float) b : a * b;
+        return 4 == x->bytes ? (float) a * (float) b : a * b;
     case CG_REDOP_MIN:
         return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
     default:
@@ -84,38 +106,85 @@ static double want_float(int type, int redop, double a, double b)
     }
 }
 
+static void check_float(const struct number *x, const char *got, double want)
+{
+    double v = load_float(x, got);
+
+    assert_true(want == v || (isnan(want) && isnan(v)));
+}
+
+/* Part 0 is real, part 1 imaginary. */
+static void check_complex(const struct number *x, int redop, const char *got, const char *a, const char *b)
+{
+    double ar = load_float(&x[0], a), ai = load_float(&x[1], a), br = load_float(&x[0], b), bi = load_float(&x[1], b);
+
+    if (CG_REDOP_SUM == redop) {
+        check_float(&x[0], got, want_float(x, CG_REDOP_SUM, ar, br));
+        check_float(&x[1], got, want_float(x, CG_REDOP_SUM, ai, bi));
+    } else {
+        check_float(&x[0], got, want_float(x, CG_REDOP_SUM, want_float(x, CG_REDOP_PROD, ar, br),
+                                           -want_float(x, CG_REDOP_PROD, ai, bi)));
+        check_float(&x[1], got, want_float(x, CG_REDOP_SUM, want_float(x, CG_REDOP_PROD, ar, bi),
+                                           want_float(x, CG_REDOP_PROD, ai, br)));
+    }
+}
+
+/* The better value; NaN is best; the lower index of equal ones. Where all is equal it does not matter which. */
+static void check_loc(const struct number *x, int redop, const char *got, const char *a, const char *b)
+{
+    int better = CG_REDOP_MINLOC == redop ? -1 : 1, order = compare(&x[0], a, b);
+    const char *want;
+
+    if (2 == order) {
+        int nan_a = 2 == compare(&x[0], a, a), nan_b = 2 == compare(&x[0], b, b);
+        order = nan_a && nan_b ? 0 : nan_a ? better : -better;
+    }
+    want = order == better || (0 == order && compare(&x[1], a, b) < 0) ? a : b;
+    for (int i = 0; i < 2; i++) assert_memory_equal(got + x[i].at, want + x[i].at, (size_t) x[i].bytes);
+}
+
 static void check_element(int type, int redop, const char *got, const char *a, const char *b)
 {
-    if (is_float(type)) {
-        double want = want_float(type, redop, load_float(type, a), load_float(type, b)), v = load_float(type, got);
-        assert_true(want == v || (isnan(want) && isnan(v)));
-    } else {
-        uint64_t want = want_int(type, redop, load_int(type, a), load_int(type, b));
-        assert_memory_equal(got, &want, (size_t) cg_type_size(type));
+    const struct number *x = numbers[type];
+    uint64_t want;
+
+    switch (class_of(type)) {
+    case INT:
+        want = want_int(x, redop, a, b);
+        assert_memory_equal(got, &want, (size_t) x->bytes);
+        break;
+    case FLT:
+        check_float(x, got, want_float(x, redop, load_float(x, a), load_float(x, b)));
+        break;
+    case CPX:
+        check_complex(x, redop, got, a, b);
+        break;
+    default:
+        check_loc(x, redop, got, a, b);
     }
 }
 
-/* Random bits for integers, every fourth zero so that logical operations see both; for floating point, some are NaN. */
+/* Random bits for integers, every fourth zero so that logical operations see both; for floating point, some are NaN; of
+ * values with an index many are equal. Gaps are random. */
 static void fill(int type, char *p, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    size_t size = (size_t) cg_type_size(type);
+
+    for (size_t i = 0; i < n; i++, p += size) {
         uint64_t bits = (uint64_t) rand() << 42 ^ (uint64_t) rand() << 21 ^ (uint64_t) rand();
-        float f = 0 == rand() % 16 ? NAN : (float) (rand() % 2000 - 1000) / 8;
-        double d = f;
+        double v = 0 == rand() % 16 ? NAN : (double) (rand() % 2000 - 1000) / 8;
         if (0 == rand() % 4) bits = 0;
-        memcpy(p + i * (size_t) cg_type_size(type),
-               CG_TYPE_F32 == type   ? (void *) &f
-               : CG_TYPE_F64 == type ? (void *) &d
-                                     : &bits,
-               (size_t) cg_type_size(type));
+        for (size_t k = 0; k < size; k++) p[k] = (char) (INT == class_of(type) ? bits >> (8 * k) : (uint64_t) rand());
+        if (LOC == class_of(type)) v = numbers[type][0].is_float && isnan(v) ? v : rand() % 5 - 2;
+        if (INT != class_of(type)) element_set(type, p, v, rand() % 7 - 3);
     }
 }
 
-/* dst: 0 apart from both operands, 1 is a, 2 is b. */
+/* dst: 0 apart from both operands, 1 is a, 2 is b. Gaps of dst stay as they are. */
 static void check_pair(int type, int redop, size_t n, unsigned misaligned, int dst)
 {
-    size_t bytes = n * (size_t) cg_type_size(type);
-    static char mem[3][MOST * 8 + 64], a[MOST * 8], b[MOST * 8];
+    size_t size = (size_t) cg_type_size(type), bytes = n * size;
+    static char mem[3][MOST * 16 + 64], a[MOST * 16], b[MOST * 16], before[MOST * 16];
     char *pa = mem[0] + misaligned % 16, *pb = mem[1] + misaligned / 4 % 16;
     char *pd = 0 == dst ? mem[2] + misaligned / 2 % 16 : 1 == dst ? pa : pb;
 
@@ -125,12 +194,29 @@ static void check_pair(int type, int redop, size_t n, unsigned misaligned, int d
     memcpy(pb, b, bytes);
     if (0 == dst) memset(mem[2], 0x5a, sizeof(mem[2]));
     pd[bytes] = 0x5a;
+    memcpy(before, pd, bytes);
     cg_reduce_host(type, redop)(pd, pa, pb, n);
     assert_int_equal(pd[bytes], 0x5a);
-    for (size_t i = 0; i < bytes; i += (size_t) cg_type_size(type))
+    for (size_t i = 0; i < bytes; i += size)
         check_element(type, redop, pd + i, a + i, b + i);
+    for (size_t i = 0; i < bytes; i++)
+        assert_true((cg_type_data(type) >> (i & 15) & 1) || pd[i] == before[i]);
     if (dst != 1) assert_memory_equal(pa, a, bytes);
     if (dst != 2) assert_memory_equal(pb, b, bytes);
+}
+
+static int allowed(int type, int redop)
+{
+    switch (class_of(type)) {
+    case INT:
+        return redop <= CG_REDOP_LXOR;
+    case FLT:
+        return redop <= CG_REDOP_MAX;
+    case CPX:
+        return redop <= CG_REDOP_PROD;
+    default:
+        return redop >= CG_REDOP_MINLOC;
+    }
 }
 
 static void every_pair(void **state)
@@ -138,13 +224,23 @@ static void every_pair(void **state)
     (void) state;
     for (int type = 0; type < CG_TYPE_COUNT; type++) {
         for (int redop = 0; redop < CG_REDOP_COUNT; redop++) {
-            int allowed = !is_float(type) || redop <= CG_REDOP_MAX;
-            assert_int_equal(cg_reduce_host(type, redop) != NULL, allowed);
-            for (size_t n = 0; allowed && n <= MOST; n += n < 40 ? 1 : 17) {
+            assert_int_equal(cg_reduce_host(type, redop) != NULL, allowed(type, redop));
+            for (size_t n = 0; allowed(type, redop) && n <= MOST; n += n < 40 ? 1 : 17) {
                 for (int dst = 0; dst < 3; dst++)
                     check_pair(type, redop, n, (unsigned) rand() % 256, dst);
             }
         }
+    }
+}
+
+/* The numbers cover all that is not a gap. */
+static void layout(void **state)
+{
+    (void) state;
+    for (int type = 0; type < CG_TYPE_COUNT; type++) {
+        uint32_t data = 0, size = (uint32_t) cg_type_size(type), want = cg_type_data(type) & ((1u << size) - 1);
+        for (int i = 0; i < 2; i++) data |= ((1u << numbers[type][i].bytes) - 1) << numbers[type][i].at;
+        assert_int_equal(data, want);
     }
 }
 
@@ -169,7 +265,7 @@ static void names(void **state)
     assert_string_equal(cg_redop_name(CG_REDOP_LXOR), "LXOR");
     assert_string_equal(cg_coll_name(CG_COLL_BCAST), "bcast");
     assert_string_equal(cg_step_name(CG_STEP_REDUCE_ALL), "REDUCE_ALL");
-    for (int type = 0; type < CG_TYPE_COUNT; type++) {
+    for (int type = 0; type < CG_TYPE_C32; type++) {
         assert_int_equal(8 * cg_type_size(type), atoi(cg_type_name(type) + 1));
     }
 }
@@ -211,9 +307,9 @@ static void one_nan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_pair), cmocka_unit_test(out_of_table),
-                                       cmocka_unit_test(names), cmocka_unit_test(which_operand),
-                                       cmocka_unit_test(one_nan)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair), cmocka_unit_test(layout),        cmocka_unit_test(out_of_table),
+        cmocka_unit_test(names),      cmocka_unit_test(which_operand), cmocka_unit_test(one_nan)};
 
     srand(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
