@@ -57,8 +57,10 @@ static int hello_in_end(struct cg_group *g)
     cg_params_get_agreed(&g->proc->params, &mine);
     name = cg_agreed_differ(&mine, &g->boot->hello.agreed);
     if (name) {
-        cg_log(0, "rank %u of %s: coll_gpu_%s differs from rank 0's; rank 0's value applies. Set it alike on all ranks",
+        CG_LOG(g->proc->told_differ == name ? 1 : 0,
+               "rank %u of %s: coll_gpu_%s differs from rank 0's; rank 0's value applies. Set it alike on all ranks",
                g->rank, g->label, name);
+        g->proc->told_differ = name;
     }
     cg_params_set_agreed(&g->params, &g->boot->hello.agreed);
     g->stream = g->boot->hello.stream;
@@ -199,7 +201,7 @@ static int finish(struct cg_group *g, int status)
     cg_proc_unlock(g->proc);
     if (status >= 0) return CG_OK;
     if (0 == g->rank) {
-        cg_log(g->proc->counters.setup_failures ? 1 : 0, "%s is not served by coll/gpu: set-up failed on rank %u: %s",
+        CG_LOG(g->proc->counters.setup_failures ? 1 : 0, "%s is not served by coll/gpu: set-up failed on rank %u: %s",
                g->label, g->boot->verdict.rank, cg_status_text(status));
     }
     return status;

@@ -12,9 +12,17 @@ struct row {
 static const struct row rows[CG_COLL_COUNT] = {CG_COLL_TABLE(CG_COLL_ROW)};
 #undef CG_COLL_ROW
 
-int cg_call_reach(int coll) { return rows[coll].reach; }
-int cg_call_reduces(int coll) { return rows[coll].reduces; }
-int cg_call_known(int coll) { return rows[coll].known; }
+/* A number that came in a message may be any; what it means is compared, not trusted. */
+static const struct row *row(int coll)
+{
+    static const struct row down = {.known = 1, .reach = 1};
+
+    return coll > CG_COLL_NONE && coll < CG_COLL_COUNT ? &rows[coll] : &down;
+}
+
+int cg_call_reach(int coll) { return row(coll)->reach; }
+int cg_call_reduces(int coll) { return row(coll)->reduces; }
+int cg_call_known(int coll) { return row(coll)->known; }
 
 /* May a buffer be missing on this rank? Where only some ranks send or receive, or nothing. */
 static int missing_allowed(const struct cg_call *call)
@@ -33,6 +41,7 @@ static int missing_allowed(const struct cg_call *call)
 
 int cg_call_check(const struct cg_group *group, const struct cg_call *call)
 {
+    if (CG_COLL_DOWN == call->coll) return cg_group_serves(group, CG_COLL_DOWN) ? CG_OK : CG_ERR_UNSUPPORTED;
     if (call->coll <= CG_COLL_NONE || call->coll >= CG_COLL_COUNT || call->type < 0 || call->type >= CG_TYPE_COUNT ||
         call->root >= group->size || (NULL == call->src && NULL == call->dst)) {
         return CG_ERR_ARG;

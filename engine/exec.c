@@ -109,9 +109,13 @@ int cg_exec_choose(struct cg_req *req)
 {
     struct cg_proc *proc = req->group->proc;
 
-    classify(req);
     req->executor = CG_EXEC_HOST;
     req->state = CG_REQ_STAGED;
+    if (CG_COLL_DOWN == req->call.coll) {
+        req->src = req->dst = req->nothing;
+        return CG_OK;
+    }
+    classify(req);
     if (on_gpu(&req->dmem)) {
         int device = device_of(proc, &req->dmem);
         req->gpu = cg_proc_gpu(proc, device);
@@ -139,7 +143,7 @@ int cg_exec_dispatch(struct cg_req *req, const struct cg_req *before)
     struct cg_op *op = (struct cg_op *) req->op;
 
     if (CG_EXEC_HOST == req->executor) {
-        req->group->proc->counters.native_host++;
+        req->group->proc->counters.native_host += CG_COLL_DOWN != req->call.coll;
         return CG_OK;
     }
     op->prev_id = before ? ((const struct cg_op *) before->op)->id : 0;

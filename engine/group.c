@@ -152,6 +152,7 @@ int cg_group_start(struct cg_group *group)
 
 int cg_group_serves(const struct cg_group *group, int coll)
 {
+    if (CG_COLL_DOWN == coll) return group->size > 1 && group->size <= CG_MEET_RANKS;
     return coll > CG_COLL_NONE && coll < CG_COLL_COUNT && cg_plan_exists(coll, group->size);
 }
 
@@ -210,7 +211,7 @@ int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complet
             group->head = req;
         }
         group->tail = req;
-        proc->counters.posts++;
+        proc->counters.posts += CG_COLL_DOWN != call->coll;
         cg_proc_outstanding(proc, 1);
         if (CG_GROUP_READY == group->state) cg_group_advance(group); /* the launch leaves from here */
     }

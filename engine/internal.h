@@ -54,6 +54,7 @@ struct cg_req {
     char *bounce_src, *bounce_dst; /* host copies of device buffers where the GPU executor cannot be had, or NULL */
     const char *src;              /* what the executor works on */
     char *dst;
+    char nothing[8];              /* what neighbours send each other where only headers count */
     uint64_t links;               /* bit per neighbour that takes part */
     uint32_t gpu_recv;            /* bit per link of the plan on which it receives in GPU memory */
     uint32_t peer[CG_MAX_LINKS];  /* ranks behind the descriptor's links */
@@ -141,6 +142,7 @@ struct cg_proc {
     uint64_t outstanding;         /* operations and set-ups; read without the lock */
     uint32_t next_stream;
     uint64_t next_op;
+    const char *told_differ;      /* the parameter that was last said to differ from another rank's */
     char net_hint[64];
     struct cg_counters counters;
 };

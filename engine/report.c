@@ -6,8 +6,20 @@
 
 static void describe(char *text, size_t len, int coll, uint64_t bytes, int type, int redop)
 {
-    snprintf(text, len, "%s of %llu bytes of %s with %s", cg_coll_name(coll), (unsigned long long) bytes,
-             cg_type_name(type), cg_redop_name(redop));
+    static const char *const how[] = {" with a type or operation for the next component",
+                                      " (a persistent request of the next component)", " (a persistent request)", ""};
+    int down = CG_COLL_DOWN == coll;
+    const char *name = cg_coll_name(down ? redop % CG_DOWN_INIT : coll);
+    char size[32] = "";
+
+    if (bytes) snprintf(size, sizeof(size), " of %llu bytes", (unsigned long long) bytes);
+    if (down) {
+        snprintf(text, len, "%s%s%s", name, size, how[redop / CG_DOWN_INIT % 4]);
+    } else if (cg_call_reduces(coll)) {
+        snprintf(text, len, "%s%s of %s with %s", name, size, cg_type_name(type), cg_redop_name(redop));
+    } else {
+        snprintf(text, len, "%s%s", name, size);
+    }
 }
 
 void cg_report_fault(const struct cg_req *req)

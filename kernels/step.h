@@ -47,8 +47,15 @@ enum cg_coll {
 #define CG_COLL_ENUM(name, text, reduces, known, reach) CG_COLL_##name,
     CG_COLL_TABLE(CG_COLL_ENUM)
 #undef CG_COLL_ENUM
-    CG_COLL_COUNT
+    CG_COLL_COUNT,
+    /* Not a collective of the engine: a call that the next component serves. It takes a number like all others, and
+     * neighbours tell each other of it, so that a rank whose call is another one hears of it. redop: which (enum
+     * cg_coll), plus one of the following for the making of a persistent request. */
+    CG_COLL_DOWN = CG_COLL_COUNT
 };
+#define CG_DOWN_INIT 64    /* of the next component */
+#define CG_NATIVE_INIT 128 /* of the engine, with a group of its own */
+CG_STATIC_ASSERT(CG_COLL_COUNT < CG_DOWN_INIT, "both fit in a byte");
 
 enum cg_type {
 #define CG_TYPE(name, T, U, cls) CG_TYPE_##name,

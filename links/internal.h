@@ -53,6 +53,7 @@ struct cg_peer {
     uint32_t nnear, queued;
     uint64_t refused_since;     /* ns; 0: its socket does not refuse */
     struct cg_net_ep *ep;
+    int refused;                /* why it cannot be connected, for good; said once */
 };
 
 struct cg_region {
@@ -82,6 +83,7 @@ struct cg_links {
     struct cg_proxy *proxy;
     int net_status;                 /* CG_AGAIN: not tried yet */
     uint32_t next_net_id;
+    uint32_t told;                  /* failures of links, of which one was said */
     struct cg_net_mem **mem;        /* by chunk number */
     uint32_t nmem, registrations;
     struct cg_fifo_chunk *fifo;

@@ -59,7 +59,8 @@ static int register_chunk(struct cg_links *links, uint32_t chunk)
     if (rc == CG_OK) {
         links->registrations++;
     } else {
-        CG_LOG(0, "network: registering %zu bytes failed: %s; raise ulimit -l", c->bytes, cg_status_text(rc));
+        CG_LOG(links->told++ ? 1 : 0, "network: registering %zu bytes failed: %s; raise ulimit -l", c->bytes,
+               cg_status_text(rc));
     }
     return rc;
 }
@@ -89,6 +90,7 @@ static int connect_peer(struct cg_links *links, struct cg_peer *peer, const stru
     int rc;
 
     if (msg->addr_len == 0 || msg->addr_len > CG_NET_ADDR_MAX) return CG_ERR_ARG;
+    if (peer->refused) return peer->refused;
     if (peer->ep) {
         rc = ops->ep_status(links->net, peer->ep);
     } else {
@@ -98,6 +100,7 @@ static int connect_peer(struct cg_links *links, struct cg_peer *peer, const stru
         CG_LOG(0, "network: no connection to process %llx: %s; check that it lives, and that transport %s may use a "
                   "network that both hosts share", (unsigned long long) peer->info.name, cg_status_text(rc), ops->name);
     }
+    peer->refused = rc;
     return rc;
 }
 
@@ -117,7 +120,8 @@ static int open_proxy_link(struct cg_links *links, struct cg_pool_link *l)
     int rc = cg_proxy_link_open(links->proxy, &config, &l->end.proxy);
 
     if (rc != CG_OK) {
-        CG_LOG(0, "network: a link to process %llx with %u slots of %u bytes failed: %s; lower coll_gpu_slot_bytes",
+        CG_LOG(links->told++ ? 1 : 0,
+               "network: a link to process %llx with %u slots of %u bytes failed: %s; lower coll_gpu_slot_bytes",
                (unsigned long long) l->peer->info.name, config.slots, config.slot_bytes, cg_status_text(rc));
     }
     return rc;

@@ -45,12 +45,12 @@ int cg_empty(const cg_module_t *m, const struct cg_role *role, const struct cg_a
     return !OMPI_COMM_IS_INTER(m->comm) && cg_regular_bytes(role, a) == 0;
 }
 
-int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, int *native)
+int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, enum cg_way *way)
 {
-    *native = 0;
+    *way = CG_WAY_APART;
     cg_follow_threads();
     call->coll = cg_native_coll(a, call);
-    return call->coll == CG_COLL_NONE ? MPI_SUCCESS : cg_module_native(m, call->coll, wait, native);
+    return call->coll == CG_COLL_NONE ? MPI_SUCCESS : cg_module_way(m, call->coll, wait, way);
 }
 
 /* ---- native ---- */
@@ -67,6 +67,17 @@ static int run(cg_module_t *m, const struct cg_call *call)
         rc = w.status;
     }
     return cg_mpi_error(rc);
+}
+
+/* A set-up that failed is no reason to fail a call that does not need it. */
+int cg_meet(cg_module_t *m, const struct cg_role *role, const struct cg_args *a, int init)
+{
+    struct cg_call call = {0};
+    int rc;
+
+    cg_down_call(role, a, init, &call);
+    rc = run(m, &call);
+    return cg_group_status(m->group) < 0 ? MPI_SUCCESS : rc;
 }
 
 static int native_blocking(cg_module_t *m, struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
@@ -115,19 +126,43 @@ static int down_blocking(cg_module_t *m, struct cg_job *job, const struct cg_rol
     return rc;
 }
 
+static void met(void *ctx, int status)
+{
+    cg_request_t *req = ctx;
+    const cg_module_t *m = req->module;
+
+    if (cg_group_status(m->group) < 0) status = CG_OK;
+    cg_store_release(&req->met, (uint64_t) (int64_t) status);
+}
+
+/* An error is for whoever waits. */
+static void tell(cg_module_t *m, cg_request_t *req, const struct cg_role *role, const struct cg_args *a)
+{
+    struct cg_call call = {0};
+    int rc;
+
+    cg_down_call(role, a, 0, &call);
+    req->module = m;
+    req->met = CG_AGAIN;
+    rc = cg_group_post(m->group, &call, met, req);
+    if (rc != CG_OK) req->met = (uint64_t) (int64_t) rc;
+}
+
+/* The next component takes its tags in the order of the calls: it is called at once. */
 static int down_nonblocking(cg_module_t *m, cg_request_t *req, const struct cg_role *role, const struct cg_args *a,
-                            ompi_request_t **request)
+                            enum cg_way way, ompi_request_t **request)
 {
     struct cg_args down;
     int rc = cg_stage(&req->job, role, a, &down);
 
     if (rc != MPI_SUCCESS) return rc;
-    if (!req->job.send.copy && !req->job.recv.copy) {
+    if (way == CG_WAY_APART && !req->job.send.copy && !req->job.recv.copy) {
         cg_request_drop(req);
         return cg_next[a->row].start(m, a, request);
     }
     *request = &req->super.super;
     rc = cg_next[a->row].start(m, &down, &req->inner);
+    if (rc == OMPI_SUCCESS && way == CG_WAY_DOWN) tell(m, req, role, a);
     if (rc == OMPI_SUCCESS) cg_request_watch(req);
     return rc;
 }
@@ -138,13 +173,16 @@ int cg_call_blocking(cg_module_t *m, const struct cg_args *a)
 {
     struct cg_job job = {.call = {.blocking = 1}};
     struct cg_role role;
-    int rc, native;
+    enum cg_way way;
+    int rc;
 
     cg_role_of(&role, m->comm, a);
     if (cg_empty(m, &role, a)) return OMPI_SUCCESS;
-    rc = cg_choose(m, a, &job.call, 1, &native);
+    rc = cg_choose(m, a, &job.call, 1, &way);
     if (rc != MPI_SUCCESS) return rc;
-    if (native) return native_blocking(m, &job, &role, a);
+    if (way == CG_WAY_NATIVE) return native_blocking(m, &job, &role, a);
+    if (way == CG_WAY_DOWN) rc = cg_meet(m, &role, a, 0);
+    if (rc != MPI_SUCCESS) return rc;
     return cg_pass() ? cg_next[a->row].call(m, a) : down_blocking(m, &job, &role, a);
 }
 
@@ -153,21 +191,23 @@ int cg_call_nonblocking(cg_module_t *m, const struct cg_args *a, ompi_request_t 
     struct cg_call call = {0};
     struct cg_role role;
     cg_request_t *req;
-    int rc, native;
+    enum cg_way way;
+    int rc;
 
     cg_role_of(&role, m->comm, a);
     if (cg_empty(m, &role, a)) {
         *request = &ompi_request_empty;
         return OMPI_SUCCESS;
     }
-    rc = cg_choose(m, a, &call, 0, &native);
+    rc = cg_choose(m, a, &call, 0, &way);
     if (rc != MPI_SUCCESS) return rc;
-    if (!native && cg_pass()) return cg_next[a->row].start(m, a, request);
+    if (way == CG_WAY_APART && cg_pass()) return cg_next[a->row].start(m, a, request);
     req = cg_request_get(m->comm, 0);
     if (!req) return MPI_ERR_NO_MEM;
     *request = &req->super.super;
     req->job.call = call;
-    rc = native ? native_nonblocking(m, req, &role, a) : down_nonblocking(m, req, &role, a, request);
+    rc = way == CG_WAY_NATIVE ? native_nonblocking(m, req, &role, a)
+                              : down_nonblocking(m, req, &role, a, way, request);
     if (rc == MPI_SUCCESS || *request != &req->super.super) return rc;
     cg_request_drop(req);
     *request = MPI_REQUEST_NULL;

@@ -80,9 +80,14 @@ typedef struct cg_module { /* a typedef, as OBJ_NEW wants it */
 } cg_module_t;
 OBJ_CLASS_DECLARATION(cg_module_t);
 mca_coll_base_module_t *cg_module_query(ompi_communicator_t *comm, int *priority);
-/* May an operation of this collective be posted? The same answer on all ranks at the same call. wait: settle the
- * outcome of set-up first; without it a failure of set-up becomes the operation's. Success or an MPI error. */
-int cg_module_native(cg_module_t *m, int coll, int wait, int *native);
+/* Who serves a call, the same answer on all ranks at the same call:
+ *   NATIVE  the engine
+ *   DOWN    the next component, after neighbours have been told of it: a rank whose call is native would wait for ever
+ *   APART   the next component, and the engine does not hear of it */
+enum cg_way { CG_WAY_APART, CG_WAY_DOWN, CG_WAY_NATIVE };
+/* coll: the engine's, or CG_COLL_DOWN. wait: settle the outcome of set-up first; without it a failure of set-up becomes
+ * the operation's. Success or an MPI error. */
+int cg_module_way(cg_module_t *m, int coll, int wait, enum cg_way *way);
 /* A group of the same members under a tag of its own, for a persistent request; at keeps the tag. Collective: waits for
  * set-up. NULL where it failed, on all ranks. Success or an MPI error. */
 int cg_module_group(cg_module_t *m, struct cg_boot_at *at, struct cg_group **group);
@@ -171,8 +176,11 @@ int cg_unpack(const struct cg_piece *p, char *at, const char *packed);
 
 /* native.c: bytes that all ranks know to be moved, 0: the call is over; irregular ones are never 0. */
 size_t cg_regular_bytes(const struct cg_role *role, const struct cg_args *a);
-/* The engine's collective, or CG_COLL_NONE if it has none for the row or for the type and op. */
+/* The engine's collective; CG_COLL_DOWN if it has none for the type and op; CG_COLL_NONE if the call may be missing on
+ * some ranks, or come in another order there: nothing can be compared. */
 int cg_native_coll(const struct cg_args *a, struct cg_call *call);
+/* What neighbours are told of a call of the next component. init: 0, or CG_DOWN_INIT or CG_NATIVE_INIT. */
+void cg_down_call(const struct cg_role *role, const struct cg_args *a, int init, struct cg_call *call);
 /* Fills in the rest of job->call, with packed copies where they are needed. Success or an MPI error. */
 int cg_native_job(struct cg_job *job, const struct cg_role *role, const struct cg_args *a);
 
@@ -191,8 +199,10 @@ int cg_call_init(cg_module_t *m, const struct cg_args *a, struct ompi_info_t *in
 int cg_call_local(cg_module_t *m, const struct cg_args *a); /* reduce_local */
 /* Between them. Nothing to do on any rank? */
 int cg_empty(const cg_module_t *m, const struct cg_role *role, const struct cg_args *a);
-/* Native? Fills in call's collective, type and op. Success or an MPI error. */
-int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, int *native);
+/* Who serves it? Fills in call's collective, type and op. Success or an MPI error. */
+int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, enum cg_way *way);
+/* Wait until the neighbours have told of the same call. init as for cg_down_call. Success or an MPI error. */
+int cg_meet(cg_module_t *m, const struct cg_role *role, const struct cg_args *a, int init);
 /* Nothing can be in device memory: the call goes down as it is, and is counted. */
 int cg_pass(void);
 /* Open the job, copy what is in device memory, count the call; down: arguments for the next component. */
@@ -203,6 +213,8 @@ void cg_follow_threads(void);
 typedef struct cg_request {
     ompi_coll_base_nbc_request_t super; /* Open MPI writes behind ompi_request_t after our function returns */
     ompi_request_t *inner;              /* staged: the next component's */
+    cg_module_t *module;                /* of comm, which the request holds */
+    uint64_t met;                       /* staged: cg_status of telling the neighbours; CG_AGAIN meanwhile */
     struct cg_job job;
     /* persistent only: */
     struct cg_group *group;             /* native */
@@ -222,7 +234,8 @@ void cg_request_drop(cg_request_t *req);
 void cg_request_activate(cg_request_t *req);
 /* The job ended with this MPI error: what is received goes to the user, the request is complete. */
 void cg_request_complete(cg_request_t *req, int mpi_error);
-/* Watch inner, which runs: when it completes, the request does. */
+/* Watch inner, which runs: when it completes and the neighbours have been told, the request does; or when a neighbour
+ * turns out to be in another call, and then inner never ends. */
 void cg_request_watch(cg_request_t *req);
 /* Open MPI's progress callback: the engine and the watched requests. The number that completed. */
 int cg_progress(void);

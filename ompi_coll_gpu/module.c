@@ -173,17 +173,24 @@ static int settle(struct cg_group *group)
     return rc;
 }
 
-int cg_module_native(cg_module_t *m, int coll, int wait, int *native)
+static enum cg_way way_of(const cg_module_t *m, int coll)
+{
+    if (m->state < CG_MODULE_WANTED) return CG_WAY_APART;
+    if (coll != CG_COLL_DOWN && cg_group_serves(m->group, coll)) return CG_WAY_NATIVE;
+    return cg_group_serves(m->group, CG_COLL_DOWN) ? CG_WAY_DOWN : CG_WAY_APART;
+}
+
+int cg_module_way(cg_module_t *m, int coll, int wait, enum cg_way *way)
 {
     int rc = m->state == CG_MODULE_NEW ? decide(m) : MPI_SUCCESS;
 
-    *native = m->state >= CG_MODULE_WANTED && cg_group_serves(m->group, coll);
-    if (!*native || !wait || m->state != CG_MODULE_WANTED) return rc;
+    *way = way_of(m, coll);
+    if (*way == CG_WAY_APART || !wait || m->state != CG_MODULE_WANTED) return rc;
     rc = settle(m->group);
     m->state = rc == CG_OK ? CG_MODULE_READY : CG_MODULE_DOWN;
-    if (rc != CG_OK)
-        CG_LOG(1, "%s: next component from now on: set-up failed: %s", m->comm->c_name, cg_status_text(rc));
-    *native = rc == CG_OK;
+    if (rc == CG_OK) return MPI_SUCCESS;
+    CG_LOG(1, "%s: next component from now on: set-up failed: %s", m->comm->c_name, cg_status_text(rc));
+    *way = CG_WAY_APART;
     return MPI_SUCCESS;
 }
 

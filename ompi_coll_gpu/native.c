@@ -39,7 +39,9 @@ int cg_native_coll(const struct cg_args *a, struct cg_call *call)
     if (may_miss_some(a, call)) return CG_COLL_NONE;
     if (!a->op) {
         call->type = CG_TYPE_U8;
-    } else if (!cg_typemap(a->rtype, a->op, &call->type, &call->redop) || like_comm_creation(a, call)) {
+    } else if (!cg_typemap(a->rtype, a->op, &call->type, &call->redop)) {
+        return CG_COLL_DOWN;
+    } else if (like_comm_creation(a, call)) {
         return CG_COLL_NONE;
     }
     return rows[a->row].coll;
@@ -78,6 +80,14 @@ size_t cg_regular_bytes(const struct cg_role *role, const struct cg_args *a)
     if (irregular(&rows[a->row])) return 1;
     count = regular(role, a, &type);
     return count ? count * type->super.size : 0;
+}
+
+void cg_down_call(const struct cg_role *role, const struct cg_args *a, int init, struct cg_call *call)
+{
+    call->coll = CG_COLL_DOWN;
+    call->type = CG_TYPE_U8;
+    call->redop = rows[a->row].coll + init;
+    call->count = irregular(&rows[a->row]) ? 0 : cg_regular_bytes(role, a);
 }
 
 /* ---- buffers ---- */

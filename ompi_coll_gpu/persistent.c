@@ -72,18 +72,21 @@ int cg_call_init(cg_module_t *m, const struct cg_args *a, struct ompi_info_t *in
     struct cg_call call = {0};
     struct cg_role role;
     cg_request_t *req;
-    int rc, native;
+    enum cg_way way;
+    int rc;
 
     cg_role_of(&role, m->comm, a);
     if (cg_empty(m, &role, a)) return ompi_request_persistent_noop_create(request);
-    rc = cg_choose(m, a, &call, 0, &native);
+    rc = cg_choose(m, a, &call, 0, &way);
+    if (rc == MPI_SUCCESS && way != CG_WAY_APART && cg_group_serves(m->group, CG_COLL_DOWN))
+        rc = cg_meet(m, &role, a, way == CG_WAY_NATIVE ? CG_NATIVE_INIT : CG_DOWN_INIT);
     if (rc != MPI_SUCCESS) return rc;
     req = cg_request_get(m->comm, 1);
     if (!req) return MPI_ERR_NO_MEM;
     *request = &req->super.super;
     req->super.super.req_start = start;
     req->job.call = call;
-    if (native) rc = native_init(m, req, &role, a);
+    if (way == CG_WAY_NATIVE) rc = native_init(m, req, &role, a);
     if (rc == MPI_SUCCESS && !req->group) rc = down_init(m, req, &role, a, info, request);
     if (rc == MPI_SUCCESS && *request == &req->super.super) hold(req, a->op);
     else cg_request_drop(req);

@@ -38,6 +38,8 @@ cg_request_t *cg_request_get(ompi_communicator_t *comm, int persistent)
     r->req_status._cancelled = 0;
     if (!persistent) r->req_state = OMPI_REQUEST_ACTIVE;
     req->inner = NULL;
+    req->module = NULL;
+    req->met = CG_OK;
     req->group = NULL;
     req->op = NULL;
     req->held = 0;
@@ -90,23 +92,38 @@ void cg_request_watch(cg_request_t *req)
     OPAL_THREAD_UNLOCK(&cg_state.staged_lock);
 }
 
+/* What the next component still works on is left to it for good. */
+static void give_up(cg_request_t *req, int status)
+{
+    req->inner = NULL;
+    req->job.send.copy = req->job.recv.copy = NULL;
+    req->job.recv.drains = 0;
+    cg_request_complete(req, cg_mpi_error(status));
+}
+
 static void finish(cg_request_t *req)
 {
-    int rc = req->inner->req_status.MPI_ERROR;
+    int status = (int) (int64_t) cg_load_acquire(&req->met), rc = req->inner->req_status.MPI_ERROR;
 
+    if (status < 0 && !REQUEST_COMPLETE(req->inner)) {
+        give_up(req, status);
+        return;
+    }
+    if (status < 0) rc = cg_mpi_error(status);
     if (req->super.super.req_persistent) req->inner->req_state = OMPI_REQUEST_INACTIVE;
     else ompi_request_free(&req->inner);
     cg_request_complete(req, rc);
 }
 
-/* Takes the first complete one off the list, or NULL. */
+/* Takes the first one that has ended off the list, or NULL. */
 static cg_request_t *take_complete(void)
 {
     opal_list_item_t *item;
 
     OPAL_LIST_FOREACH(item, &cg_state.staged, opal_list_item_t) {
         cg_request_t *req = (cg_request_t *) item;
-        if (!REQUEST_COMPLETE(req->inner)) continue;
+        int64_t met = (int64_t) cg_load_acquire(&req->met);
+        if (met >= 0 && (met == CG_AGAIN || !REQUEST_COMPLETE(req->inner))) continue;
         opal_list_remove_item(&cg_state.staged, item);
         return req;
     }

@@ -60,6 +60,12 @@ int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *pa
 /* Is there a plan for this collective among so many ranks, of whatever size? The same on all ranks. */
 int cg_plan_exists(int coll, uint32_t nranks);
 
+/* A program in which the neighbours, all of them, send each other one byte, for its header. Up to CG_MEET_RANKS ranks
+ * have no more neighbours than a program has links (reach 1), or are so few that all are neighbours. CG_OK or
+ * CG_ERR_LIMIT. peers: in any order. */
+#define CG_MEET_RANKS 4096
+int cg_plan_meet(uint32_t rank, const uint32_t *peers, uint32_t n, struct cg_plan *plan);
+
 /* Messages that channel chan sends and receives on link l in one run of the plan. */
 void cg_plan_count(const struct cg_plan *plan, uint32_t chan, uint32_t l, uint64_t *sends, uint64_t *recvs);
 

@@ -47,6 +47,59 @@ static void test_mismatch(void **state)
     mismatch_over(&cg_net_loop, 3);
 }
 
+static void post_down(struct mesh_comm *c, uint32_t r, uint64_t bytes, struct mesh_op *op)
+{
+    struct cg_call call = {.coll = CG_COLL_DOWN, .type = CG_TYPE_U8, .redop = CG_COLL_ALLREDUCE, .count = bytes};
+
+    assert_int_equal(mesh_post(c, r, &call, op), CG_OK);
+}
+
+/* Calls of the next component: they take numbers among the others, and a rank in another call is found out. */
+static void down_over(const struct cg_net_ops *net, int virtual_nodes)
+{
+    enum { N = 5 };
+    struct mesh_op ops[N];
+    struct mesh m;
+    struct mesh_comm c;
+    struct job j;
+    unsigned seed = 12;
+
+    mesh_init(&m, N);
+    m.net = net;
+    for (uint32_t r = 0; r < N; r++) m.params[r].virtual_nodes = virtual_nodes;
+    assert_int_equal(mesh_open(&m), CG_OK);
+    assert_int_equal(mesh_comm_open(&m, "down", &c), CG_OK);
+    for (int i = 0; i < 40; i++) {
+        for (uint32_t r = 0; r < N; r++) post_down(&c, r, (uint64_t) i, &ops[r]);
+        assert_true(mesh_run(&m, ops, N, &seed));
+        for (uint32_t r = 0; r < N; r++) assert_int_equal(ops[r].status, CG_OK);
+        one(&m, &c, 1 + 100 * (uint64_t) i, 0, &seed);
+    }
+    assert_int_equal(lines, 0);
+    job_begin(&j, N, 100, 0, 1);
+    for (uint32_t r = 0; r < N; r++) {
+        if (2 == r) post_down(&c, r, 400, &j.op[r]);
+        else job_post(&j, &c, r);
+    }
+    assert_true(mesh_run(&m, j.op, N, &seed));
+    for (uint32_t r = 0; r < N; r++) {
+        assert_true(CG_ERR_MISMATCH == j.op[r].status || CG_ERR_PEER == j.op[r].status);
+        free(j.src[r]);
+        free(j.dst[r]);
+    }
+    assert_int_equal(j.op[2].status, CG_ERR_MISMATCH);
+    mesh_comm_close(&c);
+    mesh_close(&m);
+}
+
+static void test_down(void **state)
+{
+    (void) state;
+    down_over(NULL, 0);
+    quiet(NULL);
+    down_over(&cg_net_loop, 5);
+}
+
 /* No shared memory on one rank: the network takes over where there is one, else all ranks agree on the error. */
 static void test_no_shm(void **state)
 {
@@ -219,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_card, quiet),           cmocka_unit_test_setup(test_two_hosts, quiet),
         cmocka_unit_test_setup(test_wanted, quiet),         cmocka_unit_test_setup(test_bad_params, quiet),
+        cmocka_unit_test_setup(test_down, quiet),
         cmocka_unit_test_setup(test_mismatch, quiet),       cmocka_unit_test_setup(test_params_differ, quiet),
         cmocka_unit_test_setup(test_no_shm, quiet),         cmocka_unit_test_setup(test_wait_is_reported, quiet),
     };

@@ -16,6 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#define ALLREDUCE_INIT MPI_Allreduce_init
+#else
+#include <mpi-ext.h>
+#define ALLREDUCE_INIT MPIX_Allreduce_init
+#endif
+
 #define COUNT 5000
 
 static int in[COUNT], out[COUNT], handled;
@@ -91,6 +98,46 @@ static void other_collective(void)
     if (test_rank == 0) rc = MPI_Allgather(in, 10, MPI_INT, out, 10, MPI_INT, comm);
     else rc = MPI_Allreduce(in, out, 10, MPI_INT, MPI_SUM, comm);
     CHECK(rc != MPI_SUCCESS && handled == 1, "another collective: code %d, handler called %d times", rc, handled);
+    MPI_Comm_free(&comm);
+}
+
+/* Rank 0's call is native, the others' is one of the next component. Both would wait for ever. */
+static void native_and_staged(int nonblocking, int first, const char *what)
+{
+    static double from[2 * COUNT], to[2 * COUNT];
+    MPI_Comm comm = fresh();
+    MPI_Request req;
+    int rc;
+
+    if (!first) CHECK(reduce(comm, 0, 10, MPI_SUM) == MPI_SUCCESS, "%s: a good call failed", what);
+    if (test_rank == 0) {
+        rc = reduce(comm, nonblocking, 10, MPI_SUM);
+    } else if (nonblocking) {
+        rc = MPI_Iallreduce(from, to, 10, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm, &req);
+        if (rc == MPI_SUCCESS) rc = MPI_Wait(&req, MPI_STATUS_IGNORE);
+    } else {
+        rc = MPI_Allreduce(from, to, 10, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
+    }
+    CHECK(rc != MPI_SUCCESS && handled == 1, "%s: code %d, handler called %d times", what, rc, handled);
+    MPI_Comm_free(&comm);
+}
+
+/* Two calls of the next component that differ, and two of which one makes a persistent request. */
+static void staged_and_other(void)
+{
+    static double from[2], to[2];
+    MPI_Comm comm = fresh();
+    MPI_Request req;
+    int rc;
+
+    if (test_rank == 0) rc = MPI_Scan(from, to, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
+    else rc = MPI_Allreduce(from, to, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
+    CHECK(rc != MPI_SUCCESS && handled == 1, "scan and allreduce: code %d, handler called %d times", rc, handled);
+    MPI_Comm_free(&comm);
+    comm = fresh();
+    if (test_rank == 0) rc = ALLREDUCE_INIT(from, to, 2, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, &req);
+    else rc = ALLREDUCE_INIT(from, to, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm, MPI_INFO_NULL, &req);
+    CHECK(rc != MPI_SUCCESS && handled == 1, "persistent: code %d, handler called %d times", rc, handled);
     MPI_Comm_free(&comm);
 }
 
@@ -170,6 +217,11 @@ int main(int argc, char **argv)
         mismatch(0, 0, "operation");
         mismatch(1, 0, "operation, nonblocking");
         other_collective();
+        native_and_staged(0, 1, "native and staged, first call");
+        native_and_staged(0, 0, "native and staged");
+        native_and_staged(1, 1, "native and staged, first call, nonblocking");
+        native_and_staged(1, 0, "native and staged, nonblocking");
+        staged_and_other();
         own_mismatch();
     } else if (!strcmp(argv[1], "setup")) {
         setup();

@@ -279,6 +279,32 @@ static void neighbors(void **state)
     }
 }
 
+/* As many ranks as may meet have no more neighbours than a program has links; each gets one message. */
+static void meeting(void **state)
+{
+    static const uint32_t sizes[] = {2, 9, 17, 18, 100, CG_MEET_RANKS - 1, CG_MEET_RANKS};
+    uint32_t peers[CG_MAX_LINKS];
+    struct cg_params params;
+    struct cg_plan plan;
+    uint64_t sends, recvs;
+
+    (void) state;
+    cg_params_default(&params);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        for (uint32_t rank = 0; rank < sizes[i]; rank += 1 + sizes[i] / 3) {
+            int n = cg_plan_neighbors(sizes[i], rank, &params, 1, peers, CG_MAX_LINKS);
+            assert_in_range(n, 1, CG_MAX_LINKS);
+            assert_int_equal(cg_plan_meet(rank, peers, (uint32_t) n, &plan), CG_OK);
+            assert_int_equal(plan.nlinks, n);
+            for (uint32_t l = 0; l < plan.nlinks; l++) {
+                cg_plan_count(&plan, 0, l, &sends, &recvs);
+                assert_true(1 == sends && 1 == recvs && find_peer(peers, n, plan.peer[l]));
+            }
+        }
+    }
+    assert_int_equal(cg_plan_meet(0, peers, CG_MAX_LINKS + 1, &plan), CG_ERR_LIMIT);
+}
+
 /* ---- descriptors and counts ---- */
 
 static void check_descriptor(int coll)
@@ -362,6 +388,7 @@ int main(void)
         cmocka_unit_test(ranges),
         cmocka_unit_test(channels),
         cmocka_unit_test(neighbors),
+        cmocka_unit_test(meeting),
         cmocka_unit_test(descriptor),
         cmocka_unit_test(counts),
     };
