@@ -21,7 +21,7 @@ coll_gpu_perf_CFLAGS = $(cg_cflags)
 coll_gpu_perf_LDFLAGS = $(cg_ldflags)
 coll_gpu_perf_LDADD = $(cg_bench_libs)
 
-EXTRA_DIST += bench/compare bench/sweep bench/figures.py bench/targets.py bench/plot
+EXTRA_DIST += bench/compare bench/sweep bench/figures.py bench/choices.py bench/targets.py bench/plot
 EXTRA_DIST += bench/results/allreduce.svg bench/results/2026-11-30-h200-shared-osu-allreduce.csv \
 	bench/results/2026-11-30-h200-time-sliced-osu-allreduce.csv bench/results/2026-11-30-h200x2-osu-allreduce.csv \
 	bench/results/2026-11-30-h200x2-parameters.csv bench/results/2026-11-30-host-2.csv

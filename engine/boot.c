@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Set-up of a communicator, carried by a few messages of its own, in three parts:
- *   hello     rank 0's parameters and stream tag go down a binary tree; they apply everywhere
+ *   hello     rank 0's parameters and stream tag go down a binary tree; they apply everywhere. With them the hash of
+ *             its table of choices: a rank that has another says so in the verdict, and all use the built-in one
  *   links     every pair of neighbours agrees on a link: shared memory if they can, else network (a conversation of
  *             offer, answer, and a verdict from each side that says whether it worked there)
  *   verdict   the worst status goes up the tree and down again: all ranks have it, or none
  * Between two ranks messages are in order and both sides know which comes next, so one ordered channel suffices. */
 #include "engine/boot.h"
+#include "plan/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +45,8 @@ static int hello_in_begin(struct cg_group *g)
     if (0 == g->rank) {
         g->boot->hello.magic = BOOT_MAGIC;
         g->boot->hello.stream = ++g->proc->next_stream ^ (uint32_t) (g->proc->self * 2654435761u);
+        g->boot->hello.table = g->proc->table_hash;
+        g->boot->hello.builtin = g->proc->builtin_hash;
         cg_params_get_agreed(&g->proc->params, &g->boot->hello.agreed);
     }
     return from_parent(g, &g->boot->hello, sizeof(g->boot->hello));
@@ -61,6 +65,11 @@ static int hello_in_end(struct cg_group *g)
                "rank %u of %s: coll_gpu_%s differs from rank 0's; rank 0's value applies. Set it alike on all ranks",
                g->rank, g->label, name);
         g->proc->told_differ = name;
+    }
+    if (g->proc->builtin_hash != g->boot->hello.builtin) g->boot->verdict.status = CG_ERR_MISMATCH;
+    if (g->proc->table_hash != g->boot->hello.table) {
+        g->boot->verdict.flags |= BOOT_TABLE;
+        g->boot->verdict.other = g->rank;
     }
     cg_params_set_agreed(&g->params, &g->boot->hello.agreed);
     g->stream = g->boot->hello.stream;
@@ -119,6 +128,7 @@ static int links_end(struct cg_group *g)
         if (NULL == t->link && CG_OK == g->boot->verdict.status) {
             g->boot->verdict.status = t->status < 0 ? t->status : CG_ERR_INTERNAL;
         }
+        if (t->link && CG_MEDIUM_NET == t->link->medium) g->boot->verdict.flags |= BOOT_NET;
     }
     return CG_OK;
 }
@@ -140,11 +150,18 @@ static int up_in_begin(struct cg_group *g)
 
 static int up_in_end(struct cg_group *g)
 {
+    struct boot_verdict *mine = &g->boot->verdict;
     uint32_t child[2];
     int n = children(g, child);
 
     for (int i = 0; i < n; i++) {
-        if (g->boot->verdict.status >= 0 && g->boot->child[i].status < 0) g->boot->verdict = g->boot->child[i];
+        const struct boot_verdict *his = &g->boot->child[i];
+        if (mine->status >= 0 && his->status < 0) {
+            mine->status = his->status;
+            mine->rank = his->rank;
+        }
+        if (his->flags & BOOT_TABLE) mine->other = his->other;
+        mine->flags |= his->flags;
     }
     return CG_OK;
 }
@@ -185,6 +202,20 @@ int cg_boot_open(struct cg_group *group, int reach)
     return CG_OK;
 }
 
+/* What the choice depends on, from the verdict that all ranks have. Links that come later change nothing. */
+static void settle_choice(struct cg_group *g)
+{
+    const struct boot_verdict *v = &g->boot->verdict;
+
+    if (CG_GROUP_SETUP != g->state) return;
+    g->via = v->flags & BOOT_NET ? CG_VIA_NET : CG_VIA_SHM;
+    g->table = v->flags & BOOT_TABLE ? &cg_table_builtin : g->proc->table;
+    if (0 != g->rank || !(v->flags & BOOT_TABLE)) return;
+    CG_LOG(g->proc->tables_differ++ ? 2 : 0,
+           "rank 0 of %s: rank %u has another table of choices; all ranks use the built-in one. Give all ranks the "
+           "same coll_gpu_table and coll_gpu_rows", g->label, v->other);
+}
+
 static int finish(struct cg_group *g, int status)
 {
     cg_proc_lock(g->proc);
@@ -198,6 +229,7 @@ static int finish(struct cg_group *g, int status)
         }
     }
     if (status >= 0) g->reach = g->boot->reach;
+    if (status >= 0) settle_choice(g);
     cg_proc_unlock(g->proc);
     if (status >= 0) return CG_OK;
     if (0 == g->rank) {

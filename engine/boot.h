@@ -10,12 +10,15 @@
 
 struct boot_hello {
     uint32_t magic, stream;
+    uint64_t table, builtin; /* hashes of rank 0's tables */
     struct cg_agreed agreed;
 };
 
+enum boot_flag { BOOT_NET = 1 /* a link goes over the network */, BOOT_TABLE = 2 /* another table than rank 0's */ };
 struct boot_verdict {
     uint32_t magic, rank; /* rank: the first that failed */
-    int32_t status, pad;
+    int32_t status;
+    uint32_t flags, other; /* of any rank; other: a rank with BOOT_TABLE */
 };
 
 /* One message under way. */

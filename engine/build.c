@@ -27,6 +27,9 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
     pr.dst_disp = call->dst_disp;
     pr.esize = esize;
     pr.params = &g->params;
+    pr.table = g->table;
+    pr.at = g->at;
+    pr.via = g->via;
     g->plan_count = 0;
     int rc = cg_plan_build(&pr, &g->plan);
     if (CG_OK != rc) return rc;
@@ -128,6 +131,7 @@ int cg_op_build(struct cg_req *req)
     op->slots = (uint32_t) g->params.slots;
     req->nchan = op->nchan;
     req->plan = g->plan.name;
+    req->row = g->plan.row;
     return fill_links(req, op);
 }
 

@@ -18,6 +18,7 @@ extern "C" {
 struct cg_proc;  /* this process */
 struct cg_group; /* a communicator's part in it */
 struct cg_req;   /* one operation */
+struct cg_table; /* plan/choose.h */
 
 /* What every process publishes about itself (modex). Plain data. */
 #define CG_CARD_VERSION 1
@@ -36,6 +37,7 @@ struct cg_proc_config {
     int threads;                 /* more than one application thread */
     const char *net_hint;
     const struct cg_net_ops *net; /* NULL: find params.transport in the table; none: no network */
+    const struct cg_table *table; /* plan/choose.h; the caller keeps it until close; NULL: the built-in one */
 };
 
 /* Opens nothing that costs. Fills the card except local_rank and local_size. */

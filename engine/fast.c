@@ -3,6 +3,7 @@
  * messages and without waiting; until every rank is ready, operations take the general path. Which path an operation
  * takes follows from what all ranks announced for it, so it is the same everywhere. */
 #include "engine/internal.h"
+#include "plan/choose.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,7 @@ static void import(struct cg_group *g)
         g->fast.imported |= 1ull << i;
     }
     g->fast.state = CG_FAST_READY;
+    g->fast.shared = shared;
     g->fast.kind = cg_fast_window_max(g->fast.window, CG_FAST_LL128) ? CG_EXEC_FAST : CG_EXEC_FAST_LL;
     CG_LOG(2, "rank %u of %s: GPUs reach each other directly%s", g->rank, g->label, shared ? ", some are shared" : "");
 }
@@ -128,6 +130,29 @@ static int type_of(const struct cg_call *call)
 {
     if (CG_REDOP_SUM != call->redop) return call->type;
     return CG_TYPE_C32 == call->type ? CG_TYPE_F32 : CG_TYPE_C64 == call->type ? CG_TYPE_F64 : call->type;
+}
+
+/* By what the window carries, alike on all ranks: they have announced the same kind. blocking is the same on all ranks,
+ * too, as MPI's blocking and nonblocking collectives do not match. */
+static const struct cg_row *choose(const struct cg_req *req)
+{
+    const struct cg_group *g = req->group;
+    uint64_t bytes = req->bytes;
+    unsigned usable = 0;
+
+    for (int p = 0; p < CG_FAST_PROTOCOLS; p++) {
+        usable |= (unsigned) (bytes <= cg_fast_window_max(g->fast.window, p)) << p;
+    }
+    if (!req->call.blocking) usable &= ~(1u << CG_FAST_COPY); /* the host drives it */
+    return cg_choose_fast(g->table, req->call.coll, g->size, bytes, usable);
+}
+
+/* Blocks for the row. Where ranks share a GPU, there is only that much of it. */
+static int blocks_for(const struct cg_group *g, const struct cg_row *row, uint64_t bytes)
+{
+    int blocks = cg_choose_blocks(row, bytes);
+
+    return g->fast.shared && blocks > CG_FAST_SHARED_BLOCKS ? CG_FAST_SHARED_BLOCKS : blocks;
 }
 
 void cg_fast_prepare(struct cg_req *req)
@@ -142,6 +167,8 @@ void cg_fast_prepare(struct cg_req *req)
     if (CG_FAST_OFFERED == g->fast.state) export(g);
     if (CG_FAST_EXPORTED == g->fast.state) import(g);
     if (CG_FAST_READY != g->fast.state || g->fast.device != req->dmem.device) return;
+    req->row = choose(req);
+    if (NULL == req->row || CG_GENERAL == req->row->protocol) return;
     if (cg_fast_window_must_clean(g->fast.window)) { /* alike on all ranks: this one goes another way */
         if (CG_OK != cg_fast_window_clean(g->fast.window)) give_up(g, "a window cannot be cleaned");
         return;
@@ -171,25 +198,6 @@ static int agreed(const struct cg_req *req)
         }
     }
     return rc;
-}
-
-/* blocking is the same on all ranks, as MPI's blocking and nonblocking collectives do not match. */
-static int choose_protocol(const struct cg_group *g, uint64_t bytes, int blocking)
-{
-    uint64_t peers = g->size - 1;
-
-    if (bytes <= cg_min_u64((uint64_t) g->params.fast_ll_max / peers, cg_fast_window_max(g->fast.window, CG_FAST_LL))) {
-        return CG_FAST_LL;
-    }
-    if (bytes <=
-        cg_min_u64((uint64_t) g->params.fast_ll128_max / peers, cg_fast_window_max(g->fast.window, CG_FAST_LL128))) {
-        return CG_FAST_LL128;
-    }
-    if (blocking && bytes >= (uint64_t) g->params.fast_copy_min &&
-        bytes <= cg_fast_window_max(g->fast.window, CG_FAST_COPY)) {
-        return CG_FAST_COPY;
-    }
-    return CG_FAST_TWO_SHOT;
 }
 
 static void add_checks(const struct cg_req *req, struct cg_fast_op *op)
@@ -229,7 +237,8 @@ int cg_fast_dispatch(struct cg_req *req)
     op.redop = req->call.redop;
     op.esize = cg_type_size(op.type);
     op.count = req->bytes / (uint64_t) op.esize;
-    op.protocol = choose_protocol(g, req->bytes, req->call.blocking);
+    op.protocol = req->row->protocol;
+    op.blocks = blocks_for(g, req->row, req->bytes);
     op.expect_soon = expect_soon(g);
     rc = cg_fast_post(g->fast.exec, g->fast.window, &op, &req->fast_id);
     if (CG_OK != rc) return rc;
@@ -245,15 +254,8 @@ int cg_fast_finish(struct cg_req *req)
     if (CG_AGAIN == rc) return CG_AGAIN;
     req->fast_id = -1;
     req->group->fast.ended_at = cg_now_us();
+    req->plan = cg_protocol_name(cg_fast_window_took(req->group->fast.window));
     return rc;
-}
-
-const char *cg_fast_name(const struct cg_req *req)
-{
-    static const char *const names[] = {
-        [CG_FAST_LL] = "ll", [CG_FAST_LL128] = "ll128", [CG_FAST_TWO_SHOT] = "two_shot", [CG_FAST_COPY] = "copy"};
-
-    return names[cg_fast_window_took(req->group->fast.window)];
 }
 
 void cg_fast_bury(struct cg_group *group)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Groups: a communicator's part in the engine, from first use until nothing of it is outstanding. */
 #include "engine/internal.h"
+#include "plan/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,11 @@ int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, st
     group->boot_ops = config->boot;
     group->boot_ctx = config->boot_ctx;
     group->params = proc->params;
+    group->table = proc->table;
+    group->at = CG_AT_HOST;
+    for (uint32_t r = 0; r < config->size; r++) {
+        if (config->cards[r].flags & CG_CARD_GPU) group->at = CG_AT_DEVICE;
+    }
     group->status = CG_AGAIN;
     cg_proc_lock(proc);
     group->next = proc->groups;

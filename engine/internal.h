@@ -58,7 +58,8 @@ struct cg_req {
     uint64_t links;               /* bit per neighbour that takes part */
     uint32_t gpu_recv;            /* bit per link of the plan on which it receives in GPU memory */
     uint32_t peer[CG_MAX_LINKS];  /* ranks behind the descriptor's links */
-    const char *plan;
+    const char *plan;             /* or the fast executor's protocol */
+    const struct cg_row *row;     /* of the table, that chose it; NULL: none did */
     struct cg_fault fault;
     struct cg_pos pos[CG_MAX_CHAN];
     _Alignas(64) char op[CG_OP_BYTES]; /* struct cg_op and what follows it */
@@ -74,6 +75,7 @@ struct cg_boot; /* boot.c */
 enum cg_fast_state { CG_FAST_OFF, CG_FAST_OFFERED, CG_FAST_EXPORTED, CG_FAST_READY, CG_FAST_FAILED };
 struct cg_fast_part {
     int state, device, soon, big;
+    int shared;                   /* some ranks share a GPU */
     int kind;                     /* as announced: CG_EXEC_FAST, or CG_EXEC_FAST_LL where LL128 cannot be had */
     struct cg_fast *exec;
     struct cg_fast_window *window;
@@ -100,6 +102,8 @@ struct cg_group {
     const struct cg_boot_ops *boot_ops;
     void *boot_ctx;
     struct cg_params params;      /* agreed: rank 0's */
+    const struct cg_table *table; /* the process's, or the built-in one where ranks have others */
+    int at, via;                  /* facts for the choice: where ranks are, what joins them; alike on all ranks */
     uint32_t stream;              /* rank 0's choice, in slot headers */
     int state, status;            /* status: the agreed outcome of set-up */
     int reach, reach_failed;      /* of the links that are set up (CG_COLL_TABLE); reach_failed: why there is no more */
@@ -116,6 +120,7 @@ struct cg_group {
     uint32_t ticks;
     struct cg_fast_part fast;
     struct cg_trace trace;
+    const struct cg_row *shown[CG_COLL_COUNT]; /* the rows that verbose output has told of last */
     uint64_t plan_count;          /* the last plan and what it was for; 0 elements = none */
     uint32_t plan_root;
     int plan_coll, plan_esize;
@@ -124,6 +129,9 @@ struct cg_group {
 
 struct cg_proc {
     struct cg_params params;
+    const struct cg_table *table;
+    uint64_t table_hash, builtin_hash;
+    int tables_differ;            /* said so often */
     uint64_t self;
     int threads, inside;          /* inside: the lock's stand-in when there are no threads */
     pthread_mutex_t lock;
@@ -206,10 +214,11 @@ int cg_fast_dispatch(struct cg_req *req);
 int cg_fast_finish(struct cg_req *req);              /* CG_AGAIN, CG_OK, CG_ERR_UNSUPPORTED (untouched), or an error */
 void cg_fast_bury(struct cg_group *group);           /* before its links are released */
 void cg_fast_reap(struct cg_proc *proc, int all);
-const char *cg_fast_name(const struct cg_req *req);  /* the protocol */
 
 /* report.c: lines that explain. */
 void cg_report_fault(const struct cg_req *req);
 void cg_report_stuck(const struct cg_req *req);
+/* What was chosen for an operation and by which row, where that is news. */
+void cg_report_choice(const struct cg_req *req);
 
 #endif

@@ -109,7 +109,7 @@ static void note_trace(const struct cg_req *req)
         shm |= CG_MEDIUM_SHM == g->link[i]->medium;
         net |= CG_MEDIUM_NET == g->link[i]->medium;
     }
-    g->trace.plan = CG_EXEC_FAST == req->executor ? cg_fast_name(req) : req->plan;
+    g->trace.plan = req->plan;
     g->trace.executor = CG_EXEC_FAST == req->executor ? "fast"
                         : CG_EXEC_SM == req->executor ? "gpu"
                         : req->bounced                ? "bounced"
@@ -121,6 +121,7 @@ static void note_trace(const struct cg_req *req)
                                                       : "none";
     CG_LOG(7, "rank %u of %s: operation %u, %llu bytes, plan %s, executor %s, links %s", g->rank, g->label, req->opno,
            (unsigned long long) req->bytes, g->trace.plan, g->trace.executor, g->trace.medium);
+    cg_report_choice(req);
 }
 
 /* ---- one function per state: CG_OK went forward, CG_AGAIN, or an error ---- */

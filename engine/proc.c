@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The process: lock, progress, devices. */
 #include "engine/internal.h"
+#include "plan/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,9 @@ int cg_proc_open(const struct cg_proc_config *config, struct cg_proc **out, stru
     proc = calloc(1, sizeof(*proc));
     if (NULL == proc) return CG_ERR_NOMEM;
     proc->params = config->params;
+    proc->table = config->table ? config->table : &cg_table_builtin;
+    proc->table_hash = cg_table_hash(proc->table);
+    proc->builtin_hash = cg_table_hash(&cg_table_builtin);
     proc->self = config->self;
     proc->threads = config->threads;
     proc->fifo_device = -1;

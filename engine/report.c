@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lines that explain: who waits for whom, and who called what. */
 #include "engine/internal.h"
+#include "plan/choose.h"
 
 #include <stdio.h>
 
@@ -60,4 +61,22 @@ void cg_report_stuck(const struct cg_req *req)
     }
     cg_log(0, "rank %u of %s has waited %d s in %s (operation %u); %s%s", g->rank, g->label, g->params.stuck_seconds,
            mine, req->opno, at ? "not heard of it from rank" : "all neighbours have entered it", who);
+}
+
+void cg_report_choice(const struct cg_req *req)
+{
+    struct cg_group *g = req->group;
+    const struct cg_row *row = req->row;
+    char text[CG_ROW_TEXT] = "";
+
+    if (cg_log_level() < 4 || req->call.coll >= CG_COLL_COUNT || g->shown[req->call.coll] == row) return;
+    g->shown[req->call.coll] = row;
+    if (NULL == row) {
+        CG_LOG(4, "rank %u of %s: %s of %llu bytes by %s, chosen without the table", g->rank, g->label,
+               cg_coll_name(req->call.coll), (unsigned long long) req->bytes, req->plan);
+        return;
+    }
+    cg_row_text(row, text, sizeof(text));
+    CG_LOG(4, "rank %u of %s: %s of %llu bytes by %s, chosen by line %u of %s: %s", g->rank, g->label,
+           cg_coll_name(req->call.coll), (unsigned long long) req->bytes, req->plan, row->line, row->source, text);
 }

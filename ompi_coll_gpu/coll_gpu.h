@@ -41,7 +41,9 @@ extern struct cg_state cg_state;
 struct cg_settings {
     struct cg_params params;
     int priority, enable, verbose;
-    char *transport;
+    char *transport, *table_file, *rows, *rows_in_use;
+    struct cg_table *table; /* of choices, or NULL: the built-in one; table_error says why there is no other */
+    char table_error[256];
 };
 extern struct cg_settings cg_settings;
 
@@ -50,6 +52,7 @@ OMPI_DECLSPEC extern mca_coll_base_component_t mca_coll_gpu_component;
 /* settings.c: register parameters and counters. check: CG_OK, or CG_ERR_ARG after one line that says what is wrong. */
 int cg_settings_register(void);
 int cg_settings_check(void);
+void cg_settings_close(void);
 
 /* module.c: one per communicator. Not locked: MPI orders the calls on a communicator. */
 enum cg_module_state {

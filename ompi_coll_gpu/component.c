@@ -46,6 +46,7 @@ static int open_proc(void)
         .params = cg_settings.params,
         .self = cg_name_of(*OMPI_PROC_MY_NAME),
         .threads = cg_state.threads = opal_using_threads(),
+        .table = cg_settings.table,
     };
     int rc = cg_proc_open(&config, &cg_state.proc, &cg_state.card);
 

@@ -2,8 +2,13 @@
  * The component's parameters and counters as Open MPI and MPI_T show them. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
+#include "kernels/cuda/fast.h"
+#include "kernels/host/host.h"
+#include "plan/choose.h"
+
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct cg_settings cg_settings;
@@ -92,6 +97,69 @@ static void reg_counters(void)
     reg_counter("passed", "Calls passed to the next component untouched", own_get, &cg_state.calls_passed);
 }
 
+/* The rows of a table as a string that cannot be set: what ompi_info shows is what the component uses. */
+static void show(const char *name, const char *text, char *value, char **storage)
+{
+    *storage = value;
+    (void) mca_base_component_var_register(self(), name, text, MCA_BASE_VAR_TYPE_STRING, NULL, 0,
+                                           MCA_BASE_VAR_FLAG_DEFAULT_ONLY, OPAL_INFO_LVL_5,
+                                           MCA_BASE_VAR_SCOPE_CONSTANT, storage);
+    free(value);
+}
+
+/* What a table may name: "allreduce exchange owners ...; bcast ..." and "general ll ...". */
+static char *plan_names(void)
+{
+    size_t len = 4096, at = 0;
+    char *text = calloc(1, len);
+    int coll = CG_COLL_NONE;
+
+    for (const struct cg_algorithm *a = cg_algorithms; text && a->name && at < len; a++) {
+        const char *before = a->coll == coll ? " " : coll == CG_COLL_NONE ? "" : "; ";
+        at += (size_t) snprintf(text + at, len - at, "%s%s%s%s", before, a->coll == coll ? "" : cg_coll_name(a->coll),
+                                a->coll == coll ? "" : " ", a->name);
+        coll = a->coll;
+    }
+    return text;
+}
+
+static char *protocol_names(void)
+{
+    size_t len = 1024, at = 0;
+    char *text = calloc(1, len);
+
+    for (int p = CG_GENERAL; text && p < CG_FAST_PROTOCOLS && at < len; p++) {
+        at += (size_t) snprintf(text + at, len - at, "%s%s", p == CG_GENERAL ? "" : " ", cg_protocol_name(p));
+    }
+    return text;
+}
+
+static void reg_table(void)
+{
+    struct cg_settings *s = &cg_settings;
+    static char *plans, *protocols;
+
+    reg("table", "File with rows of the table of choices, before the built-in ones; docs/user-guide.md says more",
+        MCA_BASE_VAR_TYPE_STRING, NULL, 5, &s->table_file);
+    reg("rows", "Rows of the table of choices before those of coll_gpu_table, separated by ;", MCA_BASE_VAR_TYPE_STRING,
+        NULL, 5, &s->rows);
+    cg_settings_close();
+    s->table_error[0] = 0;
+    if ((s->rows && s->rows[0]) || (s->table_file && s->table_file[0])) {
+        (void) cg_table_open(s->rows, s->table_file, &s->table, s->table_error, sizeof(s->table_error));
+    }
+    show("rows_in_use", "The rows in force, in order", cg_table_text(s->table ? s->table : &cg_table_builtin),
+         &s->rows_in_use);
+    show("plans", "Algorithms that rows may name, by collective", plan_names(), &plans);
+    show("protocols", "Protocols that rows may name", protocol_names(), &protocols);
+}
+
+void cg_settings_close(void)
+{
+    cg_table_free(cg_settings.table);
+    cg_settings.table = NULL;
+}
+
 int cg_settings_register(void)
 {
     cg_params_default(&cg_settings.params);
@@ -110,6 +178,7 @@ int cg_settings_register(void)
     reg(#name, text, MCA_BASE_VAR_TYPE_INT, NULL, level, &cg_settings.params.name);
 #include "core/params.def"
 #undef CG_PARAM
+    reg_table();
     reg_counters();
     return OMPI_SUCCESS;
 }
@@ -133,6 +202,9 @@ int cg_settings_check(void)
 {
     char why[256];
 
+    if (cg_settings.table_error[0]) {
+        cg_log(0, "table of choices: %s; the built-in table is used", cg_settings.table_error);
+    }
     if (check_transport(why, sizeof(why)) == CG_OK && cg_params_check(&cg_settings.params, why, sizeof(why)) == CG_OK) {
         return CG_OK;
     }

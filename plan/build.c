@@ -16,6 +16,7 @@ static uint32_t channels_for(const struct cg_plan_request *req, uint64_t bytes)
 {
     uint64_t worth = bytes / (uint64_t) req->params->channel_bytes;
 
+    if (req->channels) worth = req->channels;
     return (uint32_t) cg_min_u64((uint64_t) req->params->channels, worth ? worth : 1);
 }
 

@@ -8,6 +8,30 @@
 static inline uint64_t cg_ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 static inline uint64_t cg_plan_bytes(const struct cg_plan_request *req) { return req->count * (uint64_t) req->esize; }
 
+/* Fewest ranks from which links between all of them are not worth their memory. */
+#define CG_DIRECT_RANKS 8
+
+/* May an allreduce be reduced in another order than that of ranks? Not where the fast executor can serve it, too. */
+static inline int cg_any_order(const struct cg_plan_request *req)
+{
+    return !req->params->rank_order || req->nranks > CG_DIRECT_RANKS;
+}
+
+/* Largest message that exchange and its like, doubling and its like can be used for. Where neither parameter is set
+ * there is no limit, and the table decides; where one is, the other is as below and plan/table.c's order decides. */
+static inline uint64_t cg_limit(int mine, int other, uint64_t usual)
+{
+    return mine >= 0 ? (uint64_t) mine : other >= 0 ? usual : UINT64_MAX;
+}
+static inline uint64_t cg_exchange_max(const struct cg_params *p)
+{
+    return cg_limit(p->exchange_max, p->doubling_max, 8192);
+}
+static inline uint64_t cg_doubling_max(const struct cg_params *p)
+{
+    return cg_limit(p->doubling_max, p->exchange_max, 32768);
+}
+
 /* Blocks of src and dst: those of the request's arrays where it has them, else equal ones one after another. */
 static inline struct cg_block cg_src_block(const struct cg_plan_request *req, uint32_t i)
 {
@@ -25,8 +49,6 @@ static inline struct cg_block cg_dst_block(const struct cg_plan_request *req, ui
 #define CG_BLOCKED_RANKS 128
 #define CG_LINKED_RANKS (CG_MAX_LINKS + 1)
 CG_STATIC_ASSERT(CG_BLOCKED_RANKS + 1 <= CG_MAX_BLOCKS, "blocks suffice");
-/* Fewest ranks from which links between all of them are not worth their memory. */
-#define CG_DIRECT_RANKS 8
 
 /* How many channels a message of this size is worth. */
 uint32_t cg_build_channels(const struct cg_plan_request *req);

@@ -21,8 +21,8 @@ int cg_direct_applies(const struct cg_plan_request *req)
     uint64_t longest = longest_of(req);
 
     if (req->src_len && longest > req->src_len[0]) return 0;
-    return req->nranks >= 2 && req->nranks <= CG_DIRECT_RANKS && req->params->exchange_max > 0 &&
-           longest * (uint64_t) req->esize <= (uint64_t) req->params->exchange_max;
+    return req->nranks >= 2 && req->nranks <= CG_DIRECT_RANKS && cg_exchange_max(req->params) > 0 &&
+           longest * (uint64_t) req->esize <= cg_exchange_max(req->params);
 }
 
 static void add_peers(const struct cg_plan_request *req, struct cg_plan *plan)

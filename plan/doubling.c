@@ -51,7 +51,8 @@ static int add_active(const struct cg_plan_request *req, struct cg_plan *plan, c
 
 int cg_doubling_applies(const struct cg_plan_request *req)
 {
-    return req->nranks >= 2 && (cg_plan_bytes(req) <= (uint64_t) req->params->doubling_max || !cg_ring_applies(req));
+    return req->nranks >= 2 && cg_any_order(req) &&
+           (cg_plan_bytes(req) <= cg_doubling_max(req->params) || !cg_ring_applies(req));
 }
 
 int cg_doubling_build(const struct cg_plan_request *req, struct cg_plan *plan)

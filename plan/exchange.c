@@ -9,7 +9,7 @@
 
 int cg_exchange_applies(const struct cg_plan_request *req)
 {
-    return req->nranks >= 2 && req->nranks <= MAX_RANKS && cg_plan_bytes(req) <= (uint64_t) req->params->exchange_max;
+    return req->nranks >= 2 && req->nranks <= MAX_RANKS && cg_plan_bytes(req) <= cg_exchange_max(req->params);
 }
 
 int cg_exchange_build(const struct cg_plan_request *req, struct cg_plan *plan)

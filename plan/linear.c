@@ -45,7 +45,7 @@ static void build_root(const struct cg_plan_request *req, struct cg_plan *plan)
 
 int cg_linear_applies(const struct cg_plan_request *req)
 {
-    if (regular(req)) return req->nranks >= 2 && req->nranks <= CG_DIRECT_RANKS && req->params->exchange_max > 0;
+    if (regular(req)) return req->nranks >= 2 && req->nranks <= CG_DIRECT_RANKS && cg_exchange_max(req->params) > 0;
     return req->nranks >= 2 && req->nranks <= CG_LINKED_RANKS;
 }
 

@@ -2,3 +2,12 @@ cg_sources += plan/plan.h plan/build.h plan/build.c plan/table.c plan/count.c pl
 	plan/doubling.c plan/ring.c plan/chain.c plan/allgather.c plan/arms.c plan/linear.c plan/pairwise.c \
 	plan/reduce_scatter.c plan/owners.c plan/direct.c plan/tree.c plan/spec.h plan/spec.c plan/proof.h plan/proof.c plan/check.c plan/prove.c plan/symbolic.h \
 	plan/symbolic.c
+
+# The table of choices.
+cg_sources += plan/choose.h plan/choose.c plan/parse.c
+EXTRA_DIST += plan/table.txt plan/table.awk
+BUILT_SOURCES += plan/builtin.h
+CLEANFILES += plan/builtin.h
+plan/builtin.h: plan/table.txt plan/table.awk
+	$(AM_V_GEN)$(MKDIR_P) plan && awk -f $(top_srcdir)/plan/table.awk $(top_srcdir)/plan/table.txt >$@.new && \
+	    mv -f $@.new $@

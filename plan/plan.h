@@ -11,6 +11,9 @@
 extern "C" {
 #endif
 
+struct cg_table;
+struct cg_row;
+
 struct cg_plan_request {
     int coll;        /* enum cg_coll */
     uint32_t nranks; /* of the communicator, >= 1 */
@@ -24,10 +27,16 @@ struct cg_plan_request {
     const uint64_t *src_len, *src_disp, *dst_len, *dst_disp;
     int esize;       /* bytes of an element, a power of two from 1 to 16 */
     const struct cg_params *params; /* agreed ones */
+    /* For the choice (plan/choose.h): the table, NULL for the built-in one; bits of enum cg_at and cg_via, 0 where not
+     * known; the number of channels, 0: by size. */
+    const struct cg_table *table;
+    int at, via;
+    uint32_t channels;
 };
 
 struct cg_plan {
     const char *name;                 /* of the algorithm, static */
+    const struct cg_row *row;         /* that chose it; NULL: no row did */
     uint32_t nchan, nchunks, nsteps, nlinks, self_pos;
     uint32_t peer[CG_MAX_LINKS];      /* communicator ranks, ascending; links of the steps index this */
     struct cg_range range[CG_MAX_CHAN];
@@ -37,19 +46,19 @@ struct cg_plan {
 };
 
 struct cg_algorithm {
-    const char *name, *text; /* text says when it is chosen */
+    const char *name, *text; /* text says when it can be used */
     int coll;
-    /* May it serve this request? From nranks, bytes and agreed parameters only. */
+    /* Can it serve this request? From nranks, bytes and agreed parameters only. */
     int (*applies)(const struct cg_plan_request *req);
     /* Fill plan (zeroed, name set). CG_OK or CG_ERR_LIMIT. */
     int (*build)(const struct cg_plan_request *req, struct cg_plan *plan);
 };
 
-/* The table, in order of preference, ended by a row without name. The first row that applies is used. */
+/* All of them, ended by one without name; those of a collective in order of preference. Which of those that apply is
+ * used says the table of plan/choose.h. */
 extern const struct cg_algorithm cg_algorithms[];
-const struct cg_algorithm *cg_plan_choose(const struct cg_plan_request *req);
 
-/* Choose and build. CG_OK, CG_ERR_UNSUPPORTED (no row applies) or CG_ERR_LIMIT. */
+/* Choose and build. CG_OK, CG_ERR_UNSUPPORTED (none applies) or CG_ERR_LIMIT. */
 int cg_plan_build(const struct cg_plan_request *req, struct cg_plan *plan);
 
 /* All ranks with which rank exchanges messages in any plan of any size of the collectives whose reach is at most reach

@@ -33,7 +33,10 @@ static int add(struct cg_plan *plan, enum cg_opcode opcode, uint8_t prev, uint8_
     return rc;
 }
 
-int cg_ring_applies(const struct cg_plan_request *req) { return req->nranks >= 2 && req->nranks <= MAX_RANKS; }
+int cg_ring_applies(const struct cg_plan_request *req)
+{
+    return req->nranks >= 2 && req->nranks <= MAX_RANKS && cg_any_order(req);
+}
 
 int cg_ring_build(const struct cg_plan_request *req, struct cg_plan *plan)
 {

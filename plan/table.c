@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The algorithms in order of preference, and what is derived from them. */
+ * The algorithms, and what is derived from them. */
 #include "plan/build.h"
 
 #include "core/status.h"
+#include "plan/choose.h"
 
 #include <string.h>
 
@@ -56,14 +57,6 @@ const struct cg_algorithm cg_algorithms[] = {
     {NULL, NULL, CG_COLL_NONE, NULL, NULL},
 };
 
-const struct cg_algorithm *cg_plan_choose(const struct cg_plan_request *req)
-{
-    for (const struct cg_algorithm *a = cg_algorithms; a->name; a++) {
-        if (a->coll == req->coll && a->applies(req)) return a;
-    }
-    return NULL;
-}
-
 static uint64_t descriptor_bytes(const struct cg_plan *plan)
 {
     return sizeof(struct cg_op) + plan->nlinks * sizeof(struct cg_link) + plan->nsteps * sizeof(struct cg_step) +
@@ -82,9 +75,16 @@ static int build(const struct cg_algorithm *a, const struct cg_plan_request *req
 
 int cg_plan_build(const struct cg_plan_request *req, struct cg_plan *plan)
 {
-    const struct cg_algorithm *a = cg_plan_choose(req);
+    const struct cg_row *row;
+    const struct cg_algorithm *a = cg_choose_plan(req, &row);
+    struct cg_plan_request chosen = *req;
+    int rc;
 
-    return a ? build(a, req, plan) : CG_ERR_UNSUPPORTED;
+    if (NULL == a) return CG_ERR_UNSUPPORTED;
+    if (row && row->blocks) chosen.channels = row->blocks;
+    rc = build(a, &chosen, plan);
+    plan->row = row;
+    return rc;
 }
 
 /* Keep out ascending and free of duplicates. */
@@ -158,9 +158,10 @@ void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op)
 
 int cg_plan_exists(int coll, uint32_t nranks)
 {
+    const struct cg_row *row;
     struct cg_params params;
     struct cg_plan_request req = {.coll = coll, .nranks = nranks, .count = 1, .esize = 1, .params = &params};
 
     cg_params_default(&params);
-    return cg_plan_choose(&req) != NULL;
+    return cg_choose_plan(&req, &row) != NULL;
 }

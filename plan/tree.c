@@ -8,8 +8,8 @@
 
 int cg_tree_applies(const struct cg_plan_request *req)
 {
-    return req->nranks > CG_DIRECT_RANKS && req->params->doubling_max > 0 &&
-           cg_plan_bytes(req) <= (uint64_t) req->params->doubling_max;
+    return req->nranks > CG_DIRECT_RANKS && cg_doubling_max(req->params) > 0 &&
+           cg_plan_bytes(req) <= cg_doubling_max(req->params);
 }
 
 /* Receive from a rank or nobody, then send to others, largest subtree first. */

@@ -28,7 +28,13 @@ extern "C" {
 #endif
 
 #define CG_FAST_RANKS 8
-enum cg_fast_protocol { CG_FAST_LL, CG_FAST_LL128, CG_FAST_TWO_SHOT, CG_FAST_COPY, CG_FAST_PROTOCOLS };
+#define CG_FAST_SHARED_BLOCKS 16 /* at most, among ranks of one GPU */
+enum cg_fast_protocol {
+#define CG_PROTOCOL(name, text) CG_FAST_##name,
+#include "kernels/protocols.def"
+#undef CG_PROTOCOL
+    CG_FAST_PROTOCOLS
+};
 
 struct cg_fast;        /* one per device in use */
 struct cg_fast_window; /* one per communicator */
@@ -79,7 +85,7 @@ struct cg_fast_op {
     uint64_t count;  /* elements */
     int type, redop, esize;
     int protocol;
-    int blocks;      /* 0: chosen from bytes and protocol */
+    int blocks;      /* at most; 0: as many as there is work for */
     int expect_soon; /* the caller saw gaps shorter than linger: the kernel may linger for the next doorbell */
     /* Peers' announcements to await before anything is sent, or npeers_check = 0 if the caller has seen them already:
      * host words (registered memory) that must reach at least want[i]; then *kind[i]'s low byte must equal kind_want,

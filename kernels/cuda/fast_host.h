@@ -9,7 +9,6 @@
 #include "kernels/cuda/share.h"
 
 #define CG_FAST_SHARED_SPIN_NS 20000 /* among ranks of one GPU: they wait for each other's time slice */
-#define CG_FAST_SHARED_BLOCKS 16
 
 /* QUEUED waits for its turn; GIVEN is with the GPU; PARKED left unfinished and waits for its time;
  * COPYING is driven by the host, beside the others; ENDED for test. */

@@ -6,27 +6,20 @@
 
 static int at_most(int a, int b) { return a < b ? a : b; }
 
-/* Blocks and threads. Lines belong to places, not to blocks: peers may choose differently. */
+/* Blocks and threads. Lines belong to places, not to blocks: peers may choose differently. Without a wish one warp for
+ * each group of LL128's lines, one block for each ring. */
 void cg_fx_shape(const struct cg_fast *fast, struct cg_fast_run *r)
 {
     const struct cg_fast_layout *l = &r->window->view.l;
-    uint64_t kib = r->bytes >> 10;
-    int blocks = r->want_blocks;
+    uint64_t work = r->big ? r->end - r->first : (r->bytes + LL128_BLOCK_BYTES - 1) / LL128_BLOCK_BYTES;
+    int blocks = r->want_blocks > 0 ? r->want_blocks : (int) cg_min_u64(work, CG_FAST_BLOCKS);
 
-    r->threads = CG_FAST_THREADS;
-    if (blocks <= 0 && r->big) {
-        blocks = (int) cg_min_u64(l->rings, r->end - r->first);
-    } else if (blocks <= 0 && kib < 4) {
-        blocks = 1;
-        r->threads = r->bytes <= 256 ? 32 : r->bytes <= 1024 ? 128 : CG_FAST_THREADS;
-    } else if (blocks <= 0) {
-        int once = (int) ((r->bytes + LL128_BLOCK_BYTES - 1) / LL128_BLOCK_BYTES); /* each warp one group of lines */
-        blocks = kib <= 64 ? (int) (kib + 3) / 4 : kib <= 256 ? once : kib <= 512 ? 48 : kib <= 4096 ? 64 : 128;
-    }
     blocks = at_most(blocks, at_most(fast->max_blocks, fast->sms));
     if (r->window->shared && r->want_blocks <= 0) blocks = at_most(blocks, CG_FAST_SHARED_BLOCKS);
     if (r->big) blocks = at_most(blocks, (int) l->rings);
     r->blocks = at_most(blocks, CG_FAST_BLOCKS);
+    r->threads = CG_FAST_THREADS;
+    if (!r->big && r->blocks == 1 && r->bytes <= 1024) r->threads = r->bytes <= 256 ? 32 : 128;
 }
 
 /* An item takes a role about as long whatever its size: large chunks, but some for at least half of the rings. From

@@ -7,3 +7,6 @@ test_engine_failures_SOURCES = test/engine/failures.c $(engine_job) $(engine_mes
 test_engine_paths_SOURCES = test/engine/paths.c $(engine_fake) $(engine_mesh)
 test_engine_collectives_SOURCES = test/engine/collectives.c $(engine_fake) $(engine_mesh)
 TESTS += test/engine/engine test/engine/failures test/engine/paths test/engine/collectives
+check_PROGRAMS += test/engine/choices
+test_engine_choices_SOURCES = test/engine/choices.c $(engine_fake) $(engine_mesh)
+TESTS += test/engine/choices

@@ -83,7 +83,8 @@ void mesh_init(struct mesh *m, uint32_t n)
 int mesh_open(struct mesh *m)
 {
     for (uint32_t r = 0; r < m->n; r++) {
-        struct cg_proc_config config = {.params = m->params[r], .self = m->name[r], .net = m->net};
+        struct cg_proc_config config = {.params = m->params[r], .self = m->name[r], .net = m->net,
+                                        .table = m->table[r]};
         int rc = cg_proc_open(&config, &m->proc[r], &m->card[r]);
         if (CG_OK != rc) return rc;
         m->card[r].flags |= CG_CARD_ALWAYS;

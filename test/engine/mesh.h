@@ -16,6 +16,7 @@ struct mesh {
     struct cg_card card[MESH_MAX];
     uint64_t name[MESH_MAX];
     const struct cg_net_ops *net;
+    const struct cg_table *table[MESH_MAX]; /* of choices: before mesh_open; NULL = the built-in one */
     uint64_t host[MESH_MAX]; /* before mesh_open; 0 = one host */
 };
 

@@ -34,8 +34,11 @@ said "MPI COMMUNICATOR .*, 3 ranks: next component: " 3
 launch "$OMPI_INFO" --param coll gpu --level 9 >"$out" 2>&1
 jobs=$((jobs + 1))
 params=$(sed -n 's/^CG_PARAM(\([a-z_0-9]*\),.*/\1/p' "$top_srcdir/core/params.def")
-for p in priority enable verbose transport $params; do
+for p in priority enable verbose transport table rows $params; do
     said "parameter \"coll_gpu_$p\""
+done
+for p in rows_in_use plans protocols; do
+    said "informational \"coll_gpu_$p\""
 done
 said 'performance "coll_gpu_posts"'
 end

@@ -49,10 +49,10 @@ def main():
     program = next((name for name in names if name.startswith(("osu_", "coll_gpu_perf"))), "")
     if me == "nvidia-smi":
         print("\n".join(["NVIDIA H200, 580.1"] * int(os.environ["GPUS"])))
-    elif "ompi_info" in words:
-        print("mca:coll:gpu:param:coll_gpu_fast_ll_max:value:32768\n"
-              "mca:coll:gpu:param:coll_gpu_fast_ll_max:source:default\n"
-              "mca:coll:gpu:param:coll_gpu_fast_ll128_max:value:8388608")
+    elif any("ompi_info" in word for word in words):
+        print("mca:coll:gpu:param:coll_gpu_rows_in_use:value:allreduce device p2p 2 0-32768 - ll 0; allreduce device "
+              "p2p 2 0-8388608 - ll128 0; allreduce any any any any ring general 0\n"
+              "mca:coll:gpu:param:coll_gpu_rows_in_use:source:default")
     elif program == "coll_gpu_perf":
         perf(words)
     elif program:

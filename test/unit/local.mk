@@ -5,4 +5,7 @@ test_unit_reduce_SOURCES = test/unit/reduce.c test/elements.h
 test_unit_plan_SOURCES = test/unit/plan.c test/unit/choices.h test/sim/shape.c test/sim/shape.h
 test_unit_plan_faults_SOURCES = test/unit/plan_faults.c test/unit/choices.h
 test_unit_host_SOURCES = test/unit/host.c $(cg_sim_world)
+check_PROGRAMS += test/unit/choose
+TESTS += test/unit/choose
+test_unit_choose_SOURCES = test/unit/choose.c
 endif

@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.join(os.path.dirname(os.path.dirname(HERE)), "bench")
 sys.path.insert(0, BENCH)
+import choices  # noqa: E402
 import figures  # noqa: E402
 import targets  # noqa: E402
 
@@ -57,6 +58,22 @@ class Parsing(unittest.TestCase):
         self.assertEqual(rows, [{"bytes": "8", "us": ""}, {"bytes": "16", "us": "1.5"}])
 
 
+class Choices(unittest.TestCase):
+    def test_rows(self):
+        with open(os.path.join(os.path.dirname(BENCH), "plan", "table.txt")) as table:
+            rows = choices.parse(table.read())
+        self.assertEqual([choices.parse(choices.text(row))[0] for row in rows], rows)
+        self.assertEqual(rows[0], ("allreduce", "device", "p2p", (2, 2), (0, 32768), "-", "ll", 0))
+
+    def test_switch_points(self):
+        rows = choices.parse("allreduce any p2p 2 0-32K - ll 0; allreduce any p2p 2 40000-max - ll128 0 # more\n"
+                             "allreduce any p2p 3 0-7 - ll 0\nallreduce host any any 0-9 ring general 0\n"
+                             "bcast any any any 0-5 tree general 0; allreduce any shm any 11-12 ring general 0")
+        self.assertEqual(choices.switch_points(rows, "allreduce", 2, "device", ("p2p", "shm")), [10, 12, 32768, 39999])
+        self.assertEqual(choices.switch_points(rows, "allreduce", 3, "host", ("shm",)), [9, 10, 12])
+        self.assertRaises(ValueError, choices.parse, "allreduce any any any 3Q ring general 0")
+
+
 class Node(unittest.TestCase):
     """The whole script."""
 
@@ -94,6 +111,7 @@ class Node(unittest.TestCase):
         self.assertIn(("commit", "c0ffee"), found["osu"][0])
         self.assertIn("NCCL 2.28.9+cuda13.0", dict(found["osu"][0])["versions"])
         worse = [row["bytes"] for row in found["sizes"][1] if row["faster"] == "NCCL"]
+        self.assertIn("# switch points: 32768,8388608;", out)
         self.assertIn("8388608", worse)      # OSU against OSU: 82.07 and 58.3
         self.assertNotIn("8", worse)
         summary = {row["what"]: row for row in found["summary"][1]}
