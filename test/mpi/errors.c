@@ -101,10 +101,18 @@ static void other_collective(void)
     MPI_Comm_free(&comm);
 }
 
+static void plus(void *a, void *b, int *n, MPI_Datatype *type)
+{
+    (void) type;
+    for (int i = 0; i < *n; i++) ((double *) b)[i] += ((double *) a)[i];
+}
+
+static MPI_Op user_op; /* of the program: for the next component */
+
 /* Rank 0's call is native, the others' is one of the next component. Both would wait for ever. */
 static void native_and_staged(int nonblocking, int first, const char *what)
 {
-    static double from[2 * COUNT], to[2 * COUNT];
+    static double from[COUNT], to[COUNT];
     MPI_Comm comm = fresh();
     MPI_Request req;
     int rc;
@@ -113,10 +121,10 @@ static void native_and_staged(int nonblocking, int first, const char *what)
     if (test_rank == 0) {
         rc = reduce(comm, nonblocking, 10, MPI_SUM);
     } else if (nonblocking) {
-        rc = MPI_Iallreduce(from, to, 10, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm, &req);
+        rc = MPI_Iallreduce(from, to, 20, MPI_DOUBLE, user_op, comm, &req);
         if (rc == MPI_SUCCESS) rc = MPI_Wait(&req, MPI_STATUS_IGNORE);
     } else {
-        rc = MPI_Allreduce(from, to, 10, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
+        rc = MPI_Allreduce(from, to, 20, MPI_DOUBLE, user_op, comm);
     }
     CHECK(rc != MPI_SUCCESS && handled == 1, "%s: code %d, handler called %d times", what, rc, handled);
     MPI_Comm_free(&comm);
@@ -130,13 +138,13 @@ static void staged_and_other(void)
     MPI_Request req;
     int rc;
 
-    if (test_rank == 0) rc = MPI_Scan(from, to, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
-    else rc = MPI_Allreduce(from, to, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
+    if (test_rank == 0) rc = MPI_Scan(from, to, 2, MPI_DOUBLE, user_op, comm);
+    else rc = MPI_Allreduce(from, to, 2, MPI_DOUBLE, user_op, comm);
     CHECK(rc != MPI_SUCCESS && handled == 1, "scan and allreduce: code %d, handler called %d times", rc, handled);
     MPI_Comm_free(&comm);
     comm = fresh();
     if (test_rank == 0) rc = ALLREDUCE_INIT(from, to, 2, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, &req);
-    else rc = ALLREDUCE_INIT(from, to, 1, MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm, MPI_INFO_NULL, &req);
+    else rc = ALLREDUCE_INIT(from, to, 2, MPI_DOUBLE, user_op, comm, MPI_INFO_NULL, &req);
     CHECK(rc != MPI_SUCCESS && handled == 1, "persistent: code %d, handler called %d times", rc, handled);
     MPI_Comm_free(&comm);
 }
@@ -217,11 +225,13 @@ int main(int argc, char **argv)
         mismatch(0, 0, "operation");
         mismatch(1, 0, "operation, nonblocking");
         other_collective();
+        MPI_Op_create(plus, 1, &user_op);
         native_and_staged(0, 1, "native and staged, first call");
         native_and_staged(0, 0, "native and staged");
         native_and_staged(1, 1, "native and staged, first call, nonblocking");
         native_and_staged(1, 0, "native and staged, nonblocking");
         staged_and_other();
+        MPI_Op_free(&user_op);
         own_mismatch();
     } else if (!strcmp(argv[1], "setup")) {
         setup();
