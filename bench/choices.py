@@ -55,6 +55,11 @@ def bounds_text(pair):
     return size_text(first) if first == last else f"{size_text(first)}-{size_text(last)}"
 
 
+def line(row):
+    """A row in the fewest characters."""
+    return " ".join(text(row).split())
+
+
 def text(row):
     """A row as a line of a table."""
     ranks = str(row.ranks[0]) if row.ranks[0] == row.ranks[1] else bounds_text(row.ranks)

@@ -21,12 +21,12 @@ coll_gpu_perf_CFLAGS = $(cg_cflags)
 coll_gpu_perf_LDFLAGS = $(cg_ldflags)
 coll_gpu_perf_LDADD = $(cg_bench_libs)
 
-EXTRA_DIST += bench/compare bench/sweep bench/figures.py bench/choices.py bench/targets.py bench/plot
+EXTRA_DIST += bench/compare bench/sweep bench/tune bench/job.py bench/figures.py bench/choices.py bench/targets.py bench/plot
 EXTRA_DIST += bench/results/allreduce.svg bench/results/2026-11-30-h200-shared-osu-allreduce.csv \
 	bench/results/2026-11-30-h200-time-sliced-osu-allreduce.csv bench/results/2026-11-30-h200x2-osu-allreduce.csv \
 	bench/results/2026-11-30-h200x2-parameters.csv bench/results/2026-11-30-host-2.csv
 
 # The scripts, on OSU's recorded output.
-EXTRA_DIST += test/unit/sweep.py test/unit/plot.py test/unit/fake_tree.py test/unit/osu/osu_allreduce \
+EXTRA_DIST += test/unit/tune.py test/unit/fake_node.py test/unit/sweep.py test/unit/plot.py test/unit/fake_tree.py test/unit/osu/osu_allreduce \
 	test/unit/osu/osu_iallreduce test/unit/osu/osu_xccl_allreduce
-TESTS += test/unit/sweep.py test/unit/plot.py
+TESTS += test/unit/tune.py test/unit/sweep.py test/unit/plot.py

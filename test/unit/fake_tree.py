@@ -35,8 +35,30 @@ def perf(words):
     with open(after(words, "--csv"), "w") as out:
         out.write("bytes,mean_us,median_us,wrong,executor,path\n")
         for size in sizes.split(","):
+            if "coll_gpu_verbose" in words:
+                us = tuned(int(size), after(words, "-n"))
+                out.write(f"{size},{us + 1:.3f},{us:.3f},0,fast,p2p\n")
+                continue
             us = 2 + int(size) / 130e3 + ("--offset" in words) * 4 - 0.5 * linger
             out.write(f"{size},{us + 1:.3f},{us:.3f},{os.environ.get('WRONG', 0)},fast,p2p\n")
+
+
+def tuned(size, ranks):
+    """Time of a size with the row of OMPI_MCA_coll_gpu_rows; as the component does, tells which row it takes. LL serves
+    up to 32 KiB, ring nothing."""
+    row = os.environ.get("OMPI_MCA_coll_gpu_rows", "").split()
+    protocol, blocks = (row[6], int(row[7])) if row else ("", 0)
+    if not row or row[5] in ("ring", "copy") or (protocol == "ll" and size > 32768):
+        row, source = "allreduce any any any any - ll128 0".split(), "built-in"
+        protocol, blocks = "ll128", 0
+    else:
+        source = "coll_gpu_rows"
+    if protocol == "general" and row[2] == "p2p":
+        row, source = "allreduce any any any any owners general 0".split(), "built-in"
+    print(f"[node:1] coll_gpu: rank 0 of MPI_COMM_WORLD: allreduce of {size} bytes by x, chosen by line 7 of {source}: "
+          + " ".join(row), file=sys.stderr)
+    start, speed = {"ll": (2, 1e4), "ll128": (2.05, 1e5), "two_shot": (30, 3e5)}.get(protocol, (9, 3e3))
+    return start + size / speed + (0 if blocks in (0, 16) else 0.5) - (protocol == "ll128" and blocks == 16) * size / 4e5
 
 
 def main():
@@ -52,7 +74,9 @@ def main():
     elif any("ompi_info" in word for word in words):
         print("mca:coll:gpu:param:coll_gpu_rows_in_use:value:allreduce device p2p 2 0-32768 - ll 0; allreduce device "
               "p2p 2 0-8388608 - ll128 0; allreduce any any any any ring general 0\n"
-              "mca:coll:gpu:param:coll_gpu_rows_in_use:source:default")
+              "mca:coll:gpu:param:coll_gpu_rows_in_use:source:default\n"
+              "mca:coll:gpu:param:coll_gpu_protocols:value:general ll ll128 two_shot\n"
+              "mca:coll:gpu:param:coll_gpu_plans:value:allreduce copy exchange owners ring; bcast chain")
     elif program == "coll_gpu_perf":
         perf(words)
     elif program:

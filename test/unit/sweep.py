@@ -2,16 +2,15 @@
 """bench/sweep on a pretended GPU node that answers with OSU's recorded output, and what it computes."""
 import glob
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-BENCH = os.path.join(os.path.dirname(os.path.dirname(HERE)), "bench")
-sys.path.insert(0, BENCH)
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(os.path.dirname(HERE)), "bench")]
 import choices  # noqa: E402
+import fake_node  # noqa: E402
 import figures  # noqa: E402
 import targets  # noqa: E402
 
@@ -60,7 +59,7 @@ class Parsing(unittest.TestCase):
 
 class Choices(unittest.TestCase):
     def test_rows(self):
-        with open(os.path.join(os.path.dirname(BENCH), "plan", "table.txt")) as table:
+        with open(os.path.join(os.path.dirname(fake_node.BENCH), "plan", "table.txt")) as table:
             rows = choices.parse(table.read())
         self.assertEqual([choices.parse(choices.text(row))[0] for row in rows], rows)
         self.assertEqual(rows[0], ("allreduce", "device", "p2p", (2, 2), (0, 32768), "-", "ll", 0))
@@ -79,27 +78,11 @@ class Node(unittest.TestCase):
 
     def sweep(self, gpus, *arguments, **variables):
         """(exit status, output, {part: rows}, commands)."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        at = folder.name
-        for name in "run-in-tree", "nvidia-smi", "nvidia-cuda-mps-control":
-            with open(os.path.join(at, name), "w") as script:
-                script.write(f"#!/bin/sh\nexec {sys.executable} {HERE}/fake_tree.py {name} \"$@\"\n")
-        for name in "coll_gpu_perf", "osu_allreduce", "osu_iallreduce", "osu_xccl_allreduce":
-            open(os.path.join(at, name), "w").close()
-        for name in os.listdir(at):
-            os.chmod(os.path.join(at, name), 0o755)
-        calls = os.path.join(at, "calls")
-        env = dict(os.environ, PATH=at + ":" + os.environ["PATH"], GPUS=str(gpus), CALLS=calls, **variables)
-        env.pop("MPS", None)
-        done = subprocess.run([sys.executable, os.path.join(BENCH, "sweep"), "--build", at, "--osu", at, "--out",
-                               os.path.join(at, "out"), "--commit", "c0ffee", "--runs", "2", *arguments], env=env,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-        with open(calls) as text:
-            commands = text.read().splitlines()
+        status, out, folder, commands = fake_node.run(self, "sweep", gpus, "--osu", fake_node.HERE_TOO, "--runs", "2", *arguments,
+                                                      **variables)
         found = {os.path.basename(p)[:-4].rsplit("-", 1)[1]: figures.read_csv(p)
-                 for p in glob.glob(os.path.join(at, "out", "*.csv"))}
-        return done.returncode, done.stdout, found, commands
+                 for p in glob.glob(os.path.join(folder, "*.csv"))}
+        return status, out, found, commands
 
     def test_two_gpus(self):
         status, out, found, commands = self.sweep(2)
