@@ -176,6 +176,17 @@ void cg_fast_prepare(struct cg_req *req)
     req->fast = 1;
 }
 
+void cg_fast_expect(const struct cg_group *g)
+{
+    if (CG_FAST_READY != g->fast.state) return;
+    cg_fast_expect_post(g->fast.exec);
+    for (int i = 0; i < g->nneighbors; i++) {
+        const struct cg_link_end *end = g->link[i];
+        __builtin_prefetch(&end->announce_out[(end->op_base + g->opno + 1) % CG_ANNOUNCE], 1);
+        __builtin_prefetch(&end->peer->posted, 1);
+    }
+}
+
 static uint64_t kind_of(const struct cg_link_end *end, uint64_t op)
 {
     return cg_load_acquire((const uint64_t *) &end->announce_in[op % CG_ANNOUNCE].executor) & 0xff;

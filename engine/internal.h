@@ -112,7 +112,7 @@ struct cg_group {
     int nneighbors;
     uint32_t neighbor[CG_MAX_NEIGHBORS];
     struct cg_link_end *link[CG_MAX_NEIGHBORS];
-    uint32_t opno, passed;        /* operations dispatched; all up to passed have ended */
+    uint32_t opno, passed, told;  /* operations dispatched; all up to passed have ended; neighbours know up to told */
     struct cg_req *head, *tail;   /* in the order of the calls */
     int inflight;                 /* dispatched, not ended */
     struct cg_boot *boot;
@@ -157,6 +157,9 @@ struct cg_proc {
 
 /* proc.c */
 void cg_proc_lock(struct cg_proc *proc);
+/* Take the list of ended operations (with the lock), and call back (without). */
+struct cg_req *cg_proc_take_ended(struct cg_proc *proc);
+void cg_proc_call_ended(struct cg_proc *proc, struct cg_req *list);
 int cg_proc_trylock(struct cg_proc *proc);
 void cg_proc_unlock(struct cg_proc *proc);
 uint64_t cg_now_us(void);
@@ -208,6 +211,7 @@ void cg_exec_drop(struct cg_req *req);               /* the executor forgets it 
 uint32_t cg_exec_channels(const struct cg_req *req); /* channels that it still uses */
 
 /* fast.c */
+void cg_fast_expect(const struct cg_group *group);   /* an operation will be announced: fetch what it writes to */
 void cg_fast_prepare(struct cg_req *req);            /* before the announcement; sets req->fast */
 /* The path of an announced operation: CG_OK posted there; CG_AGAIN not known yet; CG_ERR_UNSUPPORTED: not this one. */
 int cg_fast_dispatch(struct cg_req *req);

@@ -265,8 +265,16 @@ static int advance_groups(struct cg_proc *proc)
     return ended;
 }
 
-/* Take the list of ended operations; their callbacks run without the lock. */
-static void call_ended(struct cg_proc *proc, struct cg_req *list)
+struct cg_req *cg_proc_take_ended(struct cg_proc *proc)
+{
+    struct cg_req *list = proc->ended;
+
+    proc->ended = NULL;
+    proc->ended_tail = &proc->ended;
+    return list;
+}
+
+void cg_proc_call_ended(struct cg_proc *proc, struct cg_req *list)
 {
     while (list) {
         struct cg_req *req = list;
@@ -295,11 +303,9 @@ int cg_proc_progress(struct cg_proc *proc)
         advance_setups(proc);
         ended = advance_groups(proc);
     }
-    list = proc->ended;
-    proc->ended = NULL;
-    proc->ended_tail = &proc->ended;
+    list = cg_proc_take_ended(proc);
     cg_proc_unlock(proc);
-    call_ended(proc, list);
+    cg_proc_call_ended(proc, list);
     return ended;
 }
 

@@ -100,6 +100,9 @@ struct cg_fast_op {
 /* The protocol that the last operation which ended on this window took. */
 int cg_fast_window_took(const struct cg_fast_window *window);
 
+/* An operation will be posted soon: fetches what that writes to. */
+void cg_fast_expect_post(const struct cg_fast *fast);
+
 /* Start an operation. CG_OK; CG_AGAIN: the device's queue is full (at most 16 operations on different windows). The
  * doorbell is rung, or a kernel launched, before this returns. *id names it for test. */
 int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *window, const struct cg_fast_op *op, int *id);

@@ -148,7 +148,7 @@ struct cg_fast_state {
 struct cg_fast_launch {
     struct cg_fast_ctl *ctl;
     struct cg_fast_state *state;
-    uint64_t linger_ns, age_ns;
+    uint64_t linger_clocks, age_ns;
     uint32_t id, n; /* n: number of cmd */
     struct cg_fast_cmd cmd;
     struct cg_fast_lines lines; /* of cmd's window */

@@ -28,6 +28,12 @@ static __device__ __forceinline__ struct cg_fast_cmd cg_cmd_unpack(uint4 v)
     return cmd;
 }
 
+/* As it came from the door, by the lanes that hold it. */
+static __device__ __forceinline__ void cg_cmd_relay_raw(struct cg_fast_state *state, const uint4 &v)
+{
+    if (threadIdx.x < 4) cg_gpu_quad_store(&state->relay.w[4 * threadIdx.x], v);
+}
+
 static __device__ __forceinline__ void cg_cmd_relay(struct cg_fast_state *state, const struct cg_fast_cmd &cmd,
                                                     uint32_t flag)
 {
@@ -40,16 +46,15 @@ static __device__ __forceinline__ void cg_cmd_relay(struct cg_fast_state *state,
 }
 
 /* Block 0's first warp: number n from the doorbell line into *v, or false after the linger time. */
-static __device__ __forceinline__ bool cg_door_poll(const struct cg_fast_launch &l, uint32_t n, uint64_t since,
-                                                    uint4 *v)
+static __device__ __forceinline__ bool cg_door_poll(const struct cg_fast_launch &l, uint32_t n, uint4 *v)
 {
     const void *piece = &l.ctl->door.w[4 * (threadIdx.x & 3)];
+    const long long since = clock64();
 
-    for (uint32_t polls = 1;; polls++) {
-        CG_ROLLED(polls);
+    for (;;) {
         *v = cg_quad_acquire(piece);
         if (__all_sync(~0u, v->y == n && v->w == n)) return true;
-        if ((polls & 3) == 0 && __any_sync(~0u, cg_now_ns() - since > l.linger_ns)) return false;
+        if (__any_sync(~0u, clock64() - since > (long long) l.linger_clocks)) return false;
     }
 }
 
@@ -59,10 +64,9 @@ static __device__ __forceinline__ void cg_door_leaving(const struct cg_fast_laun
 }
 
 /* As cg_door_poll, with the hand-shake that lets the launch leave. */
-static __device__ __forceinline__ bool cg_door_wait(const struct cg_fast_launch &l, uint32_t n, uint64_t since,
-                                                    uint4 *v)
+static __device__ __forceinline__ bool cg_door_wait(const struct cg_fast_launch &l, uint32_t n, uint4 *v)
 {
-    if (CG_USUAL(cg_door_poll(l, n, since, v))) return true;
+    if (CG_USUAL(cg_door_poll(l, n, v))) return true;
     cg_door_leaving(l, 1);
     cg_fence_sc();
     __syncwarp();
@@ -109,16 +113,18 @@ static __device__ __forceinline__ void cg_cmd_judge(const struct cg_fast_launch 
 static __device__ __forceinline__ struct cg_fast_cmd cg_next_zero(const struct cg_fast_launch &l, uint32_t *n,
                                                                   uint64_t start, uint64_t spin_ns)
 {
-    const uint64_t since = cg_now_ns();
-    const bool old = since - start > l.age_ns;
+    const bool old = cg_now_ns() - start > l.age_ns;
     struct cg_fast_cmd cmd;
-    bool stays;
+    bool stays, plain;
     uint4 v;
 
     *n = cg_fast_next(*n);
-    stays = cg_door_wait(l, *n, since, &v);
+    stays = cg_door_wait(l, *n, &v);
+    plain = stays && !old && !__any_sync(~0u, threadIdx.x == 3 && (v.x & (CG_CMD_CHECK | CG_CMD_EXIT)));
+    if (CG_USUAL(plain && gridDim.x > 1)) cg_cmd_relay_raw(l.state, v);
     cmd = cg_cmd_unpack(v);
-    if (CG_RARE(!stays)) cmd.misc = CG_CMD_EXIT;
+    if (CG_USUAL(plain)) return cmd;
+    if (!stays) cmd.misc = CG_CMD_EXIT;
     if (old) cmd.misc &= ~CG_CMD_LINGER;
     cg_cmd_judge(l, spin_ns, &cmd);
     if (CG_USUAL(gridDim.x == 1)) return cmd;

@@ -113,3 +113,5 @@ void cg_fast_window_meet(struct cg_fast_window *window, uint32_t peer, const voi
     (void) in;
     (void) out;
 }
+
+void cg_fast_expect_post(const struct cg_fast *fast) { (void) fast; }

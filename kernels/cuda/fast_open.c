@@ -30,7 +30,6 @@ static void set_times(struct cg_fast *fast, const struct cg_params *params)
     int blocking = env && atoi(env);
 
     fast->spin_ns = blocking ? 0 : (uint64_t) params->spin_us * 1000;
-    fast->launch.linger_ns = (uint64_t) params->linger_us * 1000;
     fast->launch.age_ns = (uint64_t) params->age_us * 1000;
     fast->lingers = !blocking && params->linger_us > 0;
     fast->max_blocks = params->max_blocks;
@@ -68,9 +67,20 @@ static void load(struct cg_fast *fast, struct attempt *a)
     failed(a, cudaStreamSynchronize(fast->stream), "the first launch");
 }
 
-static void make(struct cg_fast *fast, struct attempt *a)
+/* The SM's own clock is read at once, the timer of the GPU is not. */
+static void set_linger(struct cg_fast *fast, struct attempt *a, const struct cg_params *params)
+{
+    int khz = 0;
+
+    failed(a, cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, a->device), "cudaDeviceGetAttribute");
+    fast->launch.linger_clocks = (uint64_t) params->linger_us * (uint64_t) khz / 1000;
+}
+
+static void make(struct cg_fast *fast, struct attempt *a, const struct cg_params *params)
 {
     int low, high = 0;
+
+    set_linger(fast, a, params);
 
     failed(a, cudaDeviceGetAttribute(&fast->sms, cudaDevAttrMultiProcessorCount, a->device), "cudaDeviceGetAttribute");
     failed(a, cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");
@@ -110,7 +120,7 @@ int cg_fast_open(int device, const struct cg_params *params, struct cg_fast **ou
     }
     a.rc = cg_gpu_enter(device, &scope);
     if (a.rc == CG_OK) {
-        make(fast, &a);
+        make(fast, &a, params);
         if (a.rc != CG_OK) unmake(fast);
         cg_gpu_leave(&scope);
     }
