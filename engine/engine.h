@@ -106,7 +106,7 @@ struct cg_call {
 typedef void (*cg_complete_fn)(void *ctx, int status);
 
 /* Queue an operation. In the order of the communicator's calls. CG_OK, or an error and nothing was queued. The request
- * is the engine's; it is gone when complete has been called, which may be before this returns if the call is blocking. */
+ * is the engine's; it is gone when complete has been called, which may be before this returns if call is blocking. */
 int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complete_fn complete, void *ctx);
 
 /* Where an operation went, for verbose output and bench: text of the last finished operation of this group. */

@@ -168,6 +168,16 @@ int cg_primary_use(int device)
     return rc;
 }
 
+int cg_gpu_launch(CUfunction function, int blocks, int threads, unsigned shared, void *stream, void *arg)
+{
+    void *args[] = {arg};
+
+    if (cuda.driver.cuLaunchKernel(function, (unsigned) blocks, 1, 1, (unsigned) threads, 1, 1, shared, stream, args,
+                                   NULL) == CUDA_SUCCESS)
+        return cudaSuccess;
+    return cudaErrorLaunchFailure;
+}
+
 int cg_gpu_range(const void *p, uint64_t *base, uint64_t *bytes)
 {
     CUpointer_attribute ipc = CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE;

@@ -154,6 +154,12 @@ struct cg_fast_launch {
     struct cg_fast_lines lines; /* of cmd's window */
 };
 
+/* TWO_SHOT's threads of a role, one after the other; named barrier 1 + role. */
+#define CG_TS_SENDERS 128
+#define CG_TS_REDUCERS 256
+#define CG_TS_RECEIVERS 128
+#define CG_TS_THREADS (CG_TS_SENDERS + CG_TS_REDUCERS + CG_TS_RECEIVERS)
+
 /* TWO_SHOT. Groups of nranks chunks are numbered over all operations of the window: group x travels in ring x % rings,
  * slot x / rings % slots. Of group x of this operation, chunk (x - first) * nranks + r is owned by rank r. */
 struct cg_fast_big {
@@ -171,11 +177,11 @@ struct cg_fast_big {
 extern "C" {
 #endif
 
-/* In fast_kernel.cu; return cudaError_t. bulk: bytes of shared memory that bulk copies may use, 0 if there are none. */
-int cg_fx_load(uint32_t *bulk);
-/* both: the kernel that knows LL128 too; the other is the smaller one. */
-int cg_fx_launch(const struct cg_fast_launch *launch, int both, int blocks, int threads, void *stream);
-int cg_fx_launch_big(const struct cg_fast_big *big, int blocks, void *stream);
+/* In fast_kernel.cu: the functions as the current context knows them (CUfunction), by enum cg_fast_function: LL alone,
+ * LL and LL128, TWO_SHOT. bulk: bytes of shared memory that bulk copies of TWO_SHOT may use, 0 if there are none.
+ * Returns cudaError_t. */
+enum cg_fast_function { CG_FX_LL, CG_FX_BOTH, CG_FX_BIG, CG_FX_FUNCTIONS };
+int cg_fx_load(void *function[CG_FX_FUNCTIONS], uint32_t *bulk);
 
 #ifdef __cplusplus
 }

@@ -75,7 +75,7 @@ static int launch_small(struct cg_fast *fast, const struct cg_fast_run *r, uint6
     fast->grid = r->blocks;
     fast->threads = r->threads;
     fast->both = (misc & CG_CMD_LL128) != 0;
-    return cg_fx_launch(l, fast->both, r->blocks, r->threads, fast->stream);
+    return cg_gpu_launch(fast->function[fast->both ? CG_FX_BOTH : CG_FX_LL], r->blocks, r->threads, 0, fast->stream, l);
 }
 
 static int launch_big(struct cg_fast *fast, const struct cg_fast_run *r)
@@ -84,7 +84,7 @@ static int launch_big(struct cg_fast *fast, const struct cg_fast_run *r)
                             .bytes = r->bytes, .first = r->first, .end = r->end, .misc = r->cmd.misc, .n = r->n,
                             .chunk = r->chunk, .bulk = fast->bulk, .view = r->window->view};
 
-    return cg_fx_launch_big(&a, r->blocks, fast->stream);
+    return cg_gpu_launch(fast->function[CG_FX_BIG], r->blocks, CG_TS_THREADS, fast->bulk, fast->stream, &a);
 }
 
 static int launch(struct cg_fast *fast, const struct cg_fast_run *r, uint64_t misc)

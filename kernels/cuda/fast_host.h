@@ -65,6 +65,7 @@ struct cg_fast {
     struct cg_fast_ctl *ctl;
     struct cg_fast_state *state;
     uint64_t spin_ns;
+    void *function[CG_FX_FUNCTIONS];
     uint32_t bulk;
     uint32_t n;                    /* last dispatch number */
     struct cg_fast_launch launch;  /* the last one of a grid that may linger */

@@ -377,35 +377,27 @@ __global__ void __launch_bounds__(CG_TS_THREADS) cg_fast_two_shot(const __grid_c
     cg_end(a.ctl, a.n, 0, s.parked ? CG_END_PARKED : CG_END_DONE);
 }
 
-/* ---- launching ---- */
+/* ---- what the host launches ---- */
 
-int cg_fx_load(uint32_t *bulk)
+static cudaError_t cg_fx_find(void **function, const void *kernel)
 {
     cudaFuncAttributes attributes;
-    cudaError_t rc = cudaFuncGetAttributes(&attributes, cg_fast_exchange<false>);
+    cudaError_t rc = cudaFuncGetAttributes(&attributes, kernel); /* loads it */
+
+    return rc == cudaSuccess ? cudaGetFuncBySymbol((cudaFunction_t *) function, kernel) : rc;
+}
+
+int cg_fx_load(void *function[CG_FX_FUNCTIONS], uint32_t *bulk)
+{
+    cudaFuncAttributes attributes;
+    cudaError_t rc = cg_fx_find(&function[CG_FX_LL], (const void *) cg_fast_exchange<false>);
 
     *bulk = 0;
-    if (rc == cudaSuccess) rc = cudaFuncGetAttributes(&attributes, cg_fast_exchange<true>);
+    if (rc == cudaSuccess) rc = cg_fx_find(&function[CG_FX_BOTH], (const void *) cg_fast_exchange<true>);
+    if (rc == cudaSuccess) rc = cg_fx_find(&function[CG_FX_BIG], (const void *) cg_fast_two_shot);
     if (rc == cudaSuccess) rc = cudaFuncGetAttributes(&attributes, cg_fast_two_shot);
     if (rc != cudaSuccess || attributes.ptxVersion < 90) return (int) rc;
     rc = cudaFuncSetAttribute(cg_fast_two_shot, cudaFuncAttributeMaxDynamicSharedMemorySize, CG_TS_BULK_BYTES);
     if (rc == cudaSuccess) *bulk = CG_TS_BULK_BYTES;
     return (int) rc;
-}
-
-/* Not <<<>>>, whose error is only told by a call that takes the application's errors away too. */
-int cg_fx_launch(const struct cg_fast_launch *launch, int both, int blocks, int threads, void *stream)
-{
-    void *args[] = {(void *) launch};
-    const void *kernel = both ? (const void *) cg_fast_exchange<true> : (const void *) cg_fast_exchange<false>;
-
-    return (int) cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), args, 0, (cudaStream_t) stream);
-}
-
-int cg_fx_launch_big(const struct cg_fast_big *big, int blocks, void *stream)
-{
-    void *args[] = {(void *) big};
-
-    return (int) cudaLaunchKernel((const void *) cg_fast_two_shot, dim3(blocks), dim3(CG_TS_THREADS), args, big->bulk,
-                                  (cudaStream_t) stream);
 }

@@ -50,6 +50,11 @@ static void make_memory(struct cg_fast *fast, struct attempt *a)
     failed(a, cudaStreamSynchronize(fast->setup), "cudaMemsetAsync");
 }
 
+static int first(struct cg_fast *fast, struct attempt *a, int which, int threads, unsigned shared, void *arg)
+{
+    return failed(a, cg_gpu_launch(fast->function[which], 1, threads, shared, fast->stream, arg), "the first launch");
+}
+
 /* Code is loaded by running it: a first launch later, beside a resident kernel, would stall the GPU. */
 static void load(struct cg_fast *fast, struct attempt *a)
 {
@@ -57,12 +62,11 @@ static void load(struct cg_fast *fast, struct attempt *a)
     struct cg_copy_reduction nothing_copy = {.n = 0};
     struct cg_fast_big nothing_big = {.ctl = fast->ctl, .state = fast->state, .misc = CG_CMD_EXIT};
 
-    if (failed(a, cg_fx_load(&fast->bulk), "loading the kernels")) return;
+    if (failed(a, cg_fx_load(fast->function, &fast->bulk), "loading the kernels")) return;
     if (failed(a, cg_fx_copy_load(), "loading the kernels")) return;
     nothing_big.bulk = fast->bulk;
-    if (failed(a, cg_fx_launch(&nothing, 0, 1, 32, fast->stream), "the first launch")) return;
-    if (failed(a, cg_fx_launch(&nothing, 1, 1, 32, fast->stream), "the first launch")) return;
-    if (failed(a, cg_fx_launch_big(&nothing_big, 1, fast->stream), "the first launch")) return;
+    if (first(fast, a, CG_FX_LL, 32, 0, &nothing) || first(fast, a, CG_FX_BOTH, 32, 0, &nothing)) return;
+    if (first(fast, a, CG_FX_BIG, CG_TS_THREADS, fast->bulk, &nothing_big)) return;
     if (failed(a, cg_fx_copy_reduce(&nothing_copy, 1, fast->stream), "the first launch")) return;
     failed(a, cudaStreamSynchronize(fast->stream), "the first launch");
 }

@@ -13,11 +13,6 @@
 #include "kernels/cuda/fast_mem.cuh"
 #include "kernels/cuda/fast_reduce.cuh"
 
-/* Threads of a role, one after the other; named barrier 1 + role. */
-#define CG_TS_SENDERS 128
-#define CG_TS_REDUCERS 256
-#define CG_TS_RECEIVERS 128
-#define CG_TS_THREADS (CG_TS_SENDERS + CG_TS_REDUCERS + CG_TS_RECEIVERS)
 #define CG_TS_CHUNK 16384
 enum cg_ts_role { CG_TS_SEND, CG_TS_REDUCE, CG_TS_RECEIVE, CG_TS_ROLES };
 

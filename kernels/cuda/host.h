@@ -21,7 +21,9 @@
     X(cuDevicePrimaryCtxRelease, 11000, (CUdevice) )                             \
     X(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode *) )        \
     X(cuMemGetAddressRange, 3020, (CUdeviceptr *, size_t *, CUdeviceptr) )       \
-    X(cuPointerGetAttribute, 4000, (void *, CUpointer_attribute, CUdeviceptr) )
+    X(cuPointerGetAttribute, 4000, (void *, CUpointer_attribute, CUdeviceptr) )  \
+    X(cuLaunchKernel, 4000,                                                      \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **) )
 
 struct cg_driver {
 #define CG_DRIVER_MEMBER(name, version, args) CUresult(*name) args;
@@ -39,6 +41,10 @@ void *cg_driver_find(const char *name, unsigned version);
 
 /* The allocation around p, memory of the current device that CUDA IPC can export. CG_OK or CG_ERR_UNSUPPORTED. */
 int cg_gpu_range(const void *p, uint64_t *base, uint64_t *bytes);
+
+/* Launch a function that was loaded into the current context, without the runtime's way to it. shared: bytes of dynamic
+ * shared memory. Returns cudaError_t. */
+int cg_gpu_launch(CUfunction function, int blocks, int threads, unsigned shared, void *stream, void *arg);
 
 /* Result of a runtime call of ours: true if it succeeded. Otherwise the error is taken off the thread's list, so that
  * the application does not find it there. */
