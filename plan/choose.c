@@ -109,5 +109,6 @@ int cg_choose_blocks(const struct cg_row *row, uint64_t bytes)
     if (kib < 4) return 1;
     if (kib <= 64) return (int) (kib + 3) / 4;
     if (kib <= 256) return (int) cg_ceil_div(bytes, once);
-    return kib <= 512 ? 48 : kib <= 4096 ? 64 : 128;
+    if (kib <= 1024) return kib <= 512 ? 48 : 64;
+    return kib <= 4096 ? 96 : 128;
 }
