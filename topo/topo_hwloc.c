@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/topo.h"
+#include "topo/internal.h"
 
-#include "core/status.h"
-
-#include <hwloc.h>
 #include <stdlib.h>
-
-struct cg_topo {
-    hwloc_topology_t machine;
-    int node; /* of the thread that opened */
-};
+#include <string.h>
 
 /* hwloc's components that would initialise a GPU library in the caller's process, and libpciaccess, which leaks and
  * wants to be root. PCI locality needs none of them: hwloc's Linux part reads it from sysfs. Blacklisting a component
@@ -26,9 +19,10 @@ static void refuse_libraries(hwloc_topology_t machine)
 static int load(hwloc_topology_t machine, const char *xml)
 {
     refuse_libraries(machine);
-    if (xml && hwloc_topology_set_xml(machine, xml)) return CG_ERR_UNSUPPORTED;
+    if (xml && hwloc_topology_set_xml(machine, xml)) return CG_ERR_ARG;
     if (hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_IMPORTANT)) return CG_ERR_UNSUPPORTED;
-    return hwloc_topology_load(machine) ? CG_ERR_UNSUPPORTED : CG_OK;
+    if (!hwloc_topology_load(machine)) return CG_OK;
+    return xml ? CG_ERR_ARG : CG_ERR_UNSUPPORTED;
 }
 
 /* The only node with memory next to these processors. */
@@ -68,6 +62,8 @@ int cg_topo_open(const char *xml, struct cg_topo **topo)
     status = load(t->machine, xml);
     if (status != CG_OK) goto destroy_machine;
     t->node = node_of_thread(t->machine);
+    cg_topo_find_devices(t);
+    cg_topo_find_nvlinks(t);
     *topo = t;
     return CG_OK;
 
@@ -85,6 +81,8 @@ void cg_topo_close(struct cg_topo *topo)
     free(topo);
 }
 
+int cg_topo_is_here(const struct cg_topo *topo) { return hwloc_topology_is_thissystem(topo->machine); }
+
 int cg_topo_node(const struct cg_topo *topo) { return topo->node; }
 
 int cg_topo_node_of_cpus(const struct cg_topo *topo, const char *list)
@@ -98,13 +96,39 @@ int cg_topo_node_of_cpus(const struct cg_topo *topo, const char *list)
     return node;
 }
 
+/* Devices of a node that a cgroup has closed hang on the whole machine, of which one node may be left: not theirs. */
+int cg_topo_node_of_object(hwloc_obj_t obj)
+{
+    if (!obj || hwloc_bitmap_weight(obj->complete_nodeset) != 1) return CG_TOPO_ANY;
+    return hwloc_bitmap_first(obj->nodeset); /* -1: closed */
+}
+
 int cg_topo_node_near(const struct cg_topo *topo, const char *bus_id)
 {
     hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topo->machine, bus_id);
-    hwloc_obj_t near = device ? hwloc_get_non_io_ancestor_obj(topo->machine, device) : NULL;
 
-    if (!near || hwloc_bitmap_weight(near->nodeset) != 1) return CG_TOPO_ANY;
-    return hwloc_bitmap_first(near->nodeset);
+    return cg_topo_node_of_object(device ? hwloc_get_non_io_ancestor_obj(topo->machine, device) : NULL);
+}
+
+int cg_topo_numa(const struct cg_topo *topo, unsigned i, struct cg_topo_node *node)
+{
+    hwloc_obj_t obj = hwloc_get_obj_by_type(topo->machine, HWLOC_OBJ_NUMANODE, i);
+
+    if (!obj) return 0;
+    memset(node, 0, sizeof(*node));
+    node->node = (int) obj->os_index;
+    node->memory = obj->attr->numanode.local_memory;
+    node->processors = (unsigned) hwloc_bitmap_weight(obj->cpuset);
+    hwloc_bitmap_list_snprintf(node->cpus, sizeof(node->cpus), obj->cpuset);
+    return 1;
+}
+
+void cg_topo_processors(const struct cg_topo *topo, unsigned *all, unsigned *allowed)
+{
+    hwloc_obj_t root = hwloc_get_root_obj(topo->machine);
+
+    *all = (unsigned) hwloc_bitmap_weight(root->complete_cpuset);
+    *allowed = (unsigned) hwloc_bitmap_weight(root->cpuset);
 }
 
 int cg_topo_bind(const struct cg_topo *topo, void *addr, size_t bytes, int node)
@@ -114,11 +138,25 @@ int cg_topo_bind(const struct cg_topo *topo, void *addr, size_t bytes, int node)
 
     if (node == CG_TOPO_ANY) return CG_OK;
     if (!hwloc_topology_is_thissystem(topo->machine)) return CG_ERR_UNSUPPORTED;
-    if (!hwloc_get_numanode_obj_by_os_index(topo->machine, (unsigned)node)) return CG_ERR_UNSUPPORTED;
+    if (!hwloc_get_numanode_obj_by_os_index(topo->machine, (unsigned) node)) return CG_ERR_UNSUPPORTED;
     nodes = hwloc_bitmap_alloc();
     if (!nodes) return CG_ERR_NOMEM;
-    hwloc_bitmap_only(nodes, (unsigned)node);
+    hwloc_bitmap_only(nodes, (unsigned) node);
     failed = hwloc_set_area_membind(topo->machine, addr, bytes, nodes, HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET);
     hwloc_bitmap_free(nodes);
     return failed ? CG_ERR_UNSUPPORTED : CG_OK;
+}
+
+int cg_topo_where(const struct cg_topo *topo, const void *addr, size_t bytes)
+{
+    hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
+    int node = CG_TOPO_ANY;
+
+    if (!nodes) return node;
+    if (!hwloc_get_area_memlocation(topo->machine, addr, bytes, nodes, HWLOC_MEMBIND_BYNODESET) &&
+        hwloc_bitmap_weight(nodes) == 1) {
+        node = hwloc_bitmap_first(nodes);
+    }
+    hwloc_bitmap_free(nodes);
+    return node;
 }

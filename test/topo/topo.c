@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Topology: a captured machine, and the machine that runs the test. The captured one has nodes 0 and 2, and GPUs 1b on
- * node 0, 9d on node 2, e1 at no node in particular (the file has no comments: hwloc's own parser knows none). */
-#include "core/status.h"
-#include "topo/topo.h"
+ * Topology: nodes and binding, on captured machines and on the one that runs the test. */
+#include "test/topo/machine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static struct cg_topo *captured(void)
-{
-    const char *top = getenv("top_srcdir");
-    struct cg_topo *topo;
-    char path[4096];
-
-    snprintf(path, sizeof(path), "%s/test/topo/two_nodes.xml", top ? top : ".");
-    assert_int_equal(cg_topo_open(path, &topo), CG_OK);
-    return topo;
-}
-
 static void gpus_are_near_their_nodes(void **state)
 {
-    struct cg_topo *topo = captured();
+    struct cg_topo *topo = machine("two_nodes");
 
     (void)state;
     assert_int_equal(cg_topo_node_near(topo, "0000:1b:00.0"), 0);
@@ -41,7 +23,7 @@ static void gpus_are_near_their_nodes(void **state)
 
 static void processors_are_on_their_nodes(void **state)
 {
-    struct cg_topo *topo = captured();
+    struct cg_topo *topo = machine("two_nodes");
 
     (void)state;
     assert_int_equal(cg_topo_node_of_cpus(topo, "0-1"), 0);
@@ -53,7 +35,7 @@ static void processors_are_on_their_nodes(void **state)
 
 static void a_captured_machine_binds_nothing(void **state)
 {
-    struct cg_topo *topo = captured();
+    struct cg_topo *topo = machine("two_nodes");
     char page[1];
 
     (void)state;
@@ -68,9 +50,76 @@ static void a_missing_capture_is_an_error(void **state)
     struct cg_topo *topo;
 
     (void)state;
-    assert_int_equal(cg_topo_open("/nonexistent/machine.xml", &topo), CG_ERR_UNSUPPORTED);
+    assert_int_equal(cg_topo_open("/nonexistent/machine.xml", &topo), CG_ERR_ARG);
     assert_null(topo);
     cg_topo_close(NULL);
+}
+
+static void a_file_that_is_no_capture_is_an_error(void **state)
+{
+    static const char *const texts[] = {"", "nonsense", "<?xml version=\"1.0\"?><topology version=\"2.0\"></topology>"};
+    char path[] = "/tmp/cg_topo_XXXXXX";
+    int fd = mkstemp(path);
+
+    (void) state;
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct cg_topo *topo;
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(pwrite(fd, texts[i], strlen(texts[i]), 0), (ssize_t) strlen(texts[i]));
+        assert_int_equal(cg_topo_open(path, &topo), CG_ERR_ARG);
+        assert_null(topo);
+    }
+    close(fd);
+    unlink(path);
+}
+
+/* Nodes, their memory, what a cgroup leaves. */
+static void nodes_are_listed(void **state)
+{
+    struct cg_topo *topo = machine("dgx");
+    struct cg_topo_node node;
+    unsigned all, allowed;
+
+    (void) state;
+    assert_true(cg_topo_numa(topo, 1, &node));
+    assert_int_equal(node.node, 1);
+    assert_int_equal(node.processors, 8);
+    assert_string_equal(node.cpus, "8-15");
+    assert_true(node.memory == 1082331758592u);
+    assert_false(cg_topo_numa(topo, 2, &node));
+    cg_topo_close(topo);
+    topo = machine("cgroup");
+    cg_topo_processors(topo, &all, &allowed);
+    assert_int_equal(all, 16);
+    assert_int_equal(allowed, 4);
+    assert_true(cg_topo_numa(topo, 0, &node));
+    assert_int_equal(node.node, 1);
+    assert_string_equal(node.cpus, "8-11");
+    assert_false(cg_topo_numa(topo, 1, &node));
+    cg_topo_close(topo);
+}
+
+/* Pages that are bound lie on the node, and only where that is allowed. */
+static void bound_pages_are_there(void **state)
+{
+    size_t bytes = 1 << 20;
+    char *area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct cg_topo *topo;
+    struct cg_topo_node node;
+
+    (void) state;
+    assert_true(area != MAP_FAILED);
+    assert_int_equal(cg_topo_open(NULL, &topo), CG_OK);
+    assert_true(cg_topo_is_here(topo) && cg_topo_numa(topo, 0, &node));
+    if (cg_topo_bind(topo, area, bytes, node.node) != CG_OK) {
+        print_message("binding is not allowed here\n");
+    } else {
+        for (size_t i = 0; i < bytes; i += 4096) area[i] = 1;
+        assert_int_equal(cg_topo_where(topo, area, bytes), node.node);
+    }
+    munmap(area, bytes);
+    cg_topo_close(topo);
 }
 
 static void this_machine_binds_to_its_own_node(void **state)
@@ -113,6 +162,9 @@ int main(void)
         cmocka_unit_test(processors_are_on_their_nodes),
         cmocka_unit_test(a_captured_machine_binds_nothing),
         cmocka_unit_test(a_missing_capture_is_an_error),
+        cmocka_unit_test(a_file_that_is_no_capture_is_an_error),
+        cmocka_unit_test(nodes_are_listed),
+        cmocka_unit_test(bound_pages_are_there),
         cmocka_unit_test(this_machine_binds_to_its_own_node),
         cmocka_unit_test(the_host_is_the_same_for_a_child),
     };
