@@ -35,7 +35,8 @@ struct cg_proc_config {
     struct cg_params params;
     uint64_t self;
     int threads;                 /* more than one application thread */
-    const char *net_hint;
+    const char *net_hint;        /* NULL: from what is near */
+    uint32_t local_rank, local_size; /* among the job's processes of this host */
     const struct cg_net_ops *net; /* NULL: find params.transport in the table; none: no network */
     const struct cg_table *table; /* plan/choose.h; the caller keeps it until close; NULL: the built-in one */
 };

@@ -137,7 +137,9 @@ struct cg_proc {
     pthread_mutex_t lock;
     const struct cg_net_ops *net;
     struct cg_links *links;
-    struct cg_topo *topo;         /* taken with the first chunk of shared memory */
+    struct cg_topo *topo;         /* taken with the first chunk of shared memory or the transport */
+    int topo_tried;
+    uint32_t local_rank, local_size;
     struct cg_gpu *gpu[CG_MAX_GPUS];
     struct cg_fast *fast[CG_MAX_GPUS];
     struct cg_fast_grave *graves;
@@ -151,7 +153,7 @@ struct cg_proc {
     uint32_t next_stream;
     uint64_t next_op;
     const char *told_differ;      /* the parameter that was last said to differ from another rank's */
-    char net_hint[64];
+    char net_hint[512];           /* the caller's, or found */
     struct cg_counters counters;
 };
 
@@ -166,6 +168,10 @@ uint64_t cg_now_us(void);
 void cg_proc_outstanding(struct cg_proc *proc, int delta);
 /* The engine for a device, opened on first use; NULL if it cannot be had (said once). Registers all regions so far. */
 struct cg_gpu *cg_proc_gpu(struct cg_proc *proc, int device);
+
+/* place.c: what is near this process; both are asked by the links, ctx is the process. */
+void cg_place_chunk(void *addr, size_t bytes, void *ctx);
+const char *cg_place_hint(void *ctx); /* for the transport, NULL: none */
 
 /* group.c */
 void cg_group_free_if_unused(struct cg_group *group);

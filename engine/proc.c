@@ -56,16 +56,6 @@ static uint64_t random_key(void)
     return key;
 }
 
-/* Shared memory lies near the processors that this process is bound to. Without hwloc's help the first touch decides.
- */
-static void place(void *addr, size_t bytes, void *ctx)
-{
-    struct cg_proc *proc = ctx;
-
-    if (NULL == proc->topo && CG_OK != cg_topo_open(NULL, &proc->topo)) proc->topo = NULL;
-    if (proc->topo) cg_topo_bind(proc->topo, addr, bytes, cg_topo_node(proc->topo));
-}
-
 static int open_links(struct cg_proc *proc, struct cg_card *card)
 {
     struct cg_links_config lc = {0};
@@ -73,8 +63,9 @@ static int open_links(struct cg_proc *proc, struct cg_card *card)
     card->key = random_key();
     cg_links_socket_name(proc->self, card->key, card->socket, sizeof(card->socket));
     lc.params = &proc->params;
-    lc.place = place;
+    lc.place = cg_place_chunk;
     lc.place_ctx = proc;
+    lc.find_hint = cg_place_hint;
     lc.self = proc->self;
     lc.net = proc->net;
     lc.net_hint = proc->net_hint[0] ? proc->net_hint : NULL;
@@ -103,6 +94,8 @@ int cg_proc_open(const struct cg_proc_config *config, struct cg_proc **out, stru
     proc->builtin_hash = cg_table_hash(&cg_table_builtin);
     proc->self = config->self;
     proc->threads = config->threads;
+    proc->local_rank = config->local_rank;
+    proc->local_size = config->local_size;
     proc->fifo_device = -1;
     proc->net = config->net ? config->net : cg_transport_find(config->params.transport);
     proc->ended_tail = &proc->ended;

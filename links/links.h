@@ -55,7 +55,9 @@ struct cg_links_config {
     const struct cg_params *params;
     uint64_t self;                 /* this process's name, unique in the job and its relatives */
     const struct cg_net_ops *net;  /* NULL: no network transport */
-    const char *net_hint;
+    const char *net_hint;          /* NULL: find_hint is asked when the transport is opened; without its text, if the
+                                    * transport refuses that */
+    const char *(*find_hint)(void *ctx); /* returns NULL for none; may be NULL; ctx: place_ctx */
     const char *socket;            /* abstract socket name as from cg_links_socket_name */
     uint64_t key;                  /* datagrams must carry it */
     void (*place)(void *addr, size_t bytes, void *ctx); /* may bind a fresh chunk to a NUMA node; may be NULL */

@@ -9,8 +9,16 @@
 static int open_worker(struct cg_links *links)
 {
     const struct cg_net_ops *ops = links->config.net;
+    const char *hint = links->config.net_hint, *found = NULL;
     char why[256] = "";
-    int rc = ops->open(links->config.params, links->config.net_hint, &links->net, why, sizeof(why));
+    int rc;
+
+    if (!hint && links->config.find_hint) hint = found = links->config.find_hint(links->config.place_ctx);
+    rc = ops->open(links->config.params, hint, &links->net, why, sizeof(why));
+    if (rc != CG_OK && found) {
+        CG_LOG(1, "network: transport %s cannot be opened with %s: %s; it chooses by itself", ops->name, found, why);
+        rc = ops->open(links->config.params, NULL, &links->net, why, sizeof(why));
+    }
 
     if (rc != CG_OK) {
         CG_LOG(0, "network: transport %s cannot be opened: %s; choose another with coll_gpu_transport", ops->name, why);

@@ -47,6 +47,8 @@ static int open_proc(void)
         .self = cg_name_of(*OMPI_PROC_MY_NAME),
         .threads = cg_state.threads = opal_using_threads(),
         .table = cg_settings.table,
+        .local_rank = (uint32_t) opal_process_info.my_local_rank,
+        .local_size = (uint32_t) opal_process_info.num_local_peers + 1,
     };
     int rc = cg_proc_open(&config, &cg_state.proc, &cg_state.card);
 

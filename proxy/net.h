@@ -46,6 +46,10 @@ struct cg_net_ops {
     int version; /* CG_NET_VERSION; a transport of another version is refused */
     const char *name;
 
+    /* Optional: what to tell open as hint. devices: "NAME:PORT,..." of the RDMA ports to be used, each of which reaches
+     * those of all processes, or "": the transport's choice. rdma: there is an active RDMA port on this machine; cuda:
+     * this process may send CUDA memory. What the user has set for the transport itself stays. text: "" for none. */
+    void (*hint)(const char *devices, int rdma, int cuda, char *text, size_t len);
     /* Make the process's worker. hint: transport's own text, may be NULL. CG_OK, or CG_ERR_NET with a reason in why. */
     int (*open)(const struct cg_params *params, const char *hint, struct cg_net **net, char *why, size_t len);
     /* Cancels what is outstanding, closes endpoints, frees. */

@@ -3,6 +3,8 @@
  * The hint is "NAME=VALUE;...", UCX settings without their UCX_ prefix that override the environment. */
 #include "proxy/net_ucx.h"
 
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 
 static ucs_status_t read_config(const char *hint, ucp_config_t **config)
 {
-    char text[256], *item, *value, *rest = text;
+    char text[1024], *item, *value, *rest = text;
     ucs_status_t rc = ucp_config_read(NULL, NULL, config);
 
     snprintf(text, sizeof(text), "%s", hint ? hint : "");
@@ -22,6 +24,44 @@ static ucs_status_t read_config(const char *hint, ucp_config_t **config)
         if (UCS_OK != rc) ucp_config_release(*config);
     }
     return rc;
+}
+
+/* Adds word to a list; a word that does not fit is left out. */
+static void append(char *list, size_t len, const char *between, const char *word)
+{
+    size_t at = strlen(list);
+
+    if (!at) between = "";
+    if (at + strlen(between) + strlen(word) < len) snprintf(list + at, len - at, "%s%s", between, word);
+}
+
+/* Interfaces for tcp, too: a host without RDMA must remain reachable. UCX prefers RDMA where both sides have it. */
+static void append_interfaces(char *list, size_t len)
+{
+    struct ifaddrs *first = NULL;
+
+    if (getifaddrs(&first)) return;
+    for (const struct ifaddrs *i = first; i; i = i->ifa_next) {
+        int up = (i->ifa_flags & IFF_UP) && (i->ifa_flags & IFF_RUNNING);
+        if (up && i->ifa_addr && AF_INET == i->ifa_addr->sa_family) append(list, len, ",", i->ifa_name);
+    }
+    freeifaddrs(first);
+}
+
+/* Over sockets rendezvous costs a round trip behind what is queued in either direction, and spares nothing: a receive
+ * lies ready for every message. CUDA memory needs it, for cuda_ipc. */
+static void ucx_hint(const char *devices, int rdma, int cuda, char *text, size_t len)
+{
+    char list[512] = "";
+
+    text[0] = 0;
+    if (devices[0] && !getenv("UCX_NET_DEVICES")) {
+        append(list, sizeof(list), ",", devices);
+        append_interfaces(list, sizeof(list));
+        append(text, len, ";", "NET_DEVICES=");
+        append(text, len, "", list);
+    }
+    if (!rdma && !cuda && !getenv("UCX_RNDV_THRESH")) append(text, len, ";", "RNDV_THRESH=inf");
 }
 
 /* What UCX was built with and could open. */
@@ -290,6 +330,7 @@ static int ucx_progress(struct cg_net *net) { return (int) ucp_worker_progress(n
 const struct cg_net_ops cg_net_ucx = {
     .version = CG_NET_VERSION,
     .name = "ucx",
+    .hint = ucx_hint,
     .open = ucx_open,
     .close = ucx_close,
     .props = ucx_props,

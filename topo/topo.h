@@ -19,9 +19,9 @@ enum { CG_TOPO_ANY = -1 };
  * network namespace (it holds the abstract sockets). Never 0. Reads three files, does not need hwloc. Any thread. */
 uint64_t cg_topo_host(void);
 
-/* Take a snapshot of this machine, or of a captured one (an hwloc XML file, as `coll_gpu_info --save` and `lstopo` write
- * it; NULL: this one, or what hwloc's environment says). Takes milliseconds: at first use, not in MPI_Init. CG_OK,
- * CG_ERR_NOMEM, CG_ERR_ARG if the file cannot be read as one, or CG_ERR_UNSUPPORTED if hwloc cannot. */
+/* Take a snapshot of this machine, or of a captured one (an hwloc XML file, as `coll_gpu_info --save` and `lstopo`
+ * write it; NULL: this one, or what hwloc's environment says). Takes milliseconds: at first use, not in MPI_Init.
+ * CG_OK, CG_ERR_NOMEM, CG_ERR_ARG if the file cannot be read as one, or CG_ERR_UNSUPPORTED if hwloc cannot. */
 int cg_topo_open(const char *xml, struct cg_topo **topo);
 void cg_topo_close(struct cg_topo *topo);
 

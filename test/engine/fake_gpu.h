@@ -17,5 +17,7 @@ extern int fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 /* Allocation of GPU memory for FIFOs fails; flushes of what the network wrote there. */
 extern int fake_no_memory, fake_flushes;
 extern unsigned fake_seed;
+/* The device that is current in this thread, -1: none. */
+extern int fake_current;
 
 #endif

@@ -10,3 +10,6 @@ TESTS += test/engine/engine test/engine/failures test/engine/paths test/engine/c
 check_PROGRAMS += test/engine/choices
 test_engine_choices_SOURCES = test/engine/choices.c $(engine_fake) $(engine_mesh)
 TESTS += test/engine/choices
+check_PROGRAMS += test/engine/near
+test_engine_near_SOURCES = test/engine/near.c $(engine_fake) $(engine_mesh)
+TESTS += test/engine/near

@@ -49,6 +49,32 @@ static void test_find(void **state)
     }
 }
 
+/* What is near becomes UCX's settings; those of the environment stay. UCX opens with the interfaces that are named. */
+static void test_hint(void **state)
+{
+    const struct cg_net_ops *ops = cg_transport_find("ucx");
+    char text[512];
+
+    (void) state;
+    if (!ops) skip();
+    ops->hint("mlx5_3:1,mlx5_4:1", 1, 0, text, sizeof(text));
+    assert_int_equal(strncmp(text, "NET_DEVICES=mlx5_3:1,mlx5_4:1", 29), 0);
+    assert_null(strstr(text, "RNDV"));
+    ops->hint("", 0, 0, text, sizeof(text));
+    assert_string_equal(text, "RNDV_THRESH=inf");
+    assert_true(can_open(ops, text));
+    ops->hint("", 0, 1, text, sizeof(text));
+    assert_string_equal(text, "");
+    ops->hint("mlx5_3:1", 0, 0, text, sizeof(text));
+    assert_non_null(strstr(text, ";RNDV_THRESH=inf"));
+    setenv("UCX_NET_DEVICES", "lo", 1);
+    setenv("UCX_RNDV_THRESH", "64k", 1);
+    ops->hint("mlx5_3:1", 0, 0, text, sizeof(text));
+    assert_string_equal(text, "");
+    unsetenv("UCX_NET_DEVICES");
+    unsetenv("UCX_RNDV_THRESH");
+}
+
 static void test_conformance(void **state)
 {
     (void) state;
@@ -173,6 +199,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_hint),
         cmocka_unit_test(test_peer_death),
         cmocka_unit_test(test_no_transport),
         cmocka_unit_test(test_conformance),
