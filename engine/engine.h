@@ -8,6 +8,7 @@
 #define CG_ENGINE_ENGINE_H
 
 #include "core/params.h"
+#include "kernels/flat.h"
 #include "kernels/step.h"
 #include "proxy/net.h"
 
@@ -100,8 +101,16 @@ struct cg_call {
     /* One entry per rank, in elements, copied; NULL where the collective has none or they are insignificant here.
      * Offsets of src_disp and dst_disp are from src and dst. */
     const uint64_t *src_len, *src_disp, *dst_len, *dst_disp;
+    /* Packed on a GPU: pieces that are packed into src (in place: dst) before the operation, and unpacked from dst
+     * after it. NULL: none. Both on one device; valid until the operation ended. */
+    const struct cg_pieces *pack, *unpack;
     int blocking;            /* the caller waits at once: others may be awaited here instead of on the GPU */
 };
+
+/* GPU memory for packed data, for use by an operation with pack or unpack on that device. NULL: it cannot be had, and
+ * nor can packing on that GPU. Opens the device. */
+void *cg_proc_room(struct cg_proc *proc, int device, uint64_t bytes);
+void cg_proc_room_free(struct cg_proc *proc, int device, void *room);
 
 /* Called once when the operation has ended, without the lock, from post, progress or wait. status: cg_status. */
 typedef void (*cg_complete_fn)(void *ctx, int status);
@@ -118,7 +127,7 @@ void cg_group_trace(const struct cg_group *group, struct cg_trace *trace);
 
 /* Counters, summed over the process. */
 struct cg_counters {
-    uint64_t posts, native_host, native_gpu, native_fast, bounced, setups, setup_failures, errors;
+    uint64_t posts, native_host, native_gpu, native_fast, bounced, setups, setup_failures, errors, packed;
     uint64_t launches, doorbells, longest_ns, messages, chunks, chunk_bytes, links, tenants, descriptors;
     uint64_t gpu_messages, registrations, fifo_bytes;
 };

@@ -90,6 +90,12 @@ static void classify(struct cg_req *req)
     req->smem = req->dmem;
     if (call->src && call->src != call->dst) cg_gpu_classify(call->src, &req->smem);
     if (NULL == call->dst) req->dmem = req->smem; /* insignificant: follows the other */
+    if (call->src_len || call->dst_len) {
+        uint64_t sbytes, dbytes;
+        cg_call_spans(req->group, call, &sbytes, &dbytes);
+        if (0 == sbytes && dbytes) req->smem = req->dmem; /* nothing lies there, wherever that is */
+        if (0 == dbytes && sbytes) req->dmem = req->smem;
+    }
     req->src = call->src;
     req->dst = call->dst;
 }

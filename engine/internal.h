@@ -21,14 +21,17 @@
 
 /* States of an operation, in order; each is left only for a later one.
  *   QUEUED    waits for its group's set-up and for the operations before it
+ *   PACKING   a kernel packs what does not lie together (call.pack)
  *   COPYING   src is being copied into dst, because it is another kind of memory; then in place
  *   STAGED    ready to be dispatched, waits for the operations before it
  *   ANNOUNCED neighbours have been told; the path follows from what all ranks announced
  *   RUNNING   an executor has it
  *   RETURNING (bounced only) result on its way back to device memory
+ *   UNPACKING a kernel unpacks what was received (call.unpack)
  *   DRAINING  finished here, its network messages still being handed over
  *   ENDED     status is final, complete is called next */
-#define CG_REQ_STATES(X) X(QUEUED) X(COPYING) X(STAGED) X(ANNOUNCED) X(RUNNING) X(RETURNING) X(DRAINING) X(ENDED)
+#define CG_REQ_STATES(X) X(QUEUED) X(PACKING) X(COPYING) X(STAGED) \
+    X(ANNOUNCED) X(RUNNING) X(RETURNING) X(UNPACKING) X(DRAINING) X(ENDED)
 enum cg_req_state {
 #define CG_REQ_STATE(name) CG_REQ_##name,
     CG_REQ_STATES(CG_REQ_STATE)
@@ -49,6 +52,8 @@ struct cg_req {
     struct cg_mem smem, dmem;
     struct cg_gpu *gpu;
     struct cg_gpu_copy *copy;
+    struct cg_gpu *pack_gpu;
+    struct cg_gpu_copy *pack;     /* in PACKING and UNPACKING */
     int gpu_slot, nchan, bounced;
     int fast, fast_id;            /* fast: announced for the fast executor, and not refused since */
     char *bounce_src, *bounce_dst; /* host copies of device buffers where the GPU executor cannot be had, or NULL */
@@ -202,6 +207,11 @@ void cg_group_tell_passed(struct cg_group *group); /* to all neighbours */
  * dispatched: the lanes' numbers go on. */
 int cg_op_build(struct cg_req *req);
 void cg_op_commit(struct cg_req *req);
+
+/* packing.c: before the executor is chosen, and after it ran. Started: CG_OK or an error; then test until not AGAIN. */
+int cg_pack_begin(struct cg_req *req);
+int cg_pack_finish(struct cg_req *req);
+int cg_pack_test(struct cg_req *req);
 
 /* exec.c: what differs between executors. */
 int cg_exec_choose(struct cg_req *req);              /* classify buffers, choose executor; may start a copy */

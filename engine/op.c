@@ -97,6 +97,7 @@ static void fail(struct cg_req *req, int status)
 static void end_broken(struct cg_req *req)
 {
     if (CG_REQ_COPYING == req->state && CG_AGAIN == cg_gpu_copy_test(req->gpu, req->copy)) return;
+    if ((CG_REQ_PACKING == req->state || CG_REQ_UNPACKING == req->state) && CG_AGAIN == cg_pack_test(req)) return;
     end(req, req->group->broken);
 }
 
@@ -136,7 +137,17 @@ struct look {
 static int on_queued(struct cg_req *req, struct look *look)
 {
     (void) look;
-    return cg_exec_choose(req);
+    if (NULL == req->call.pack && NULL == req->call.unpack) return cg_exec_choose(req);
+    req->state = CG_REQ_PACKING;
+    return cg_pack_begin(req);
+}
+
+static int on_packing(struct cg_req *req, struct look *look)
+{
+    int rc = cg_pack_test(req);
+
+    (void) look;
+    return CG_OK == rc ? cg_exec_choose(req) : rc;
 }
 
 static int on_copying(struct cg_req *req, struct look *look)
@@ -210,6 +221,16 @@ static int on_returning(struct cg_req *req, struct look *look)
     int rc = cg_exec_return(req);
 
     (void) look;
+    if (CG_OK != rc) return rc;
+    req->state = req->call.unpack ? CG_REQ_UNPACKING : CG_REQ_DRAINING;
+    return req->call.unpack ? cg_pack_finish(req) : CG_OK;
+}
+
+static int on_unpacking(struct cg_req *req, struct look *look)
+{
+    int rc = cg_pack_test(req);
+
+    (void) look;
     if (CG_OK == rc) req->state = CG_REQ_DRAINING;
     return rc;
 }
@@ -231,9 +252,9 @@ static int on_draining(struct cg_req *req, struct look *look)
 
 typedef int (*state_fn)(struct cg_req *req, struct look *look);
 static const state_fn states[] = {
-    [CG_REQ_QUEUED] = on_queued,   [CG_REQ_COPYING] = on_copying,     [CG_REQ_STAGED] = on_staged,
-    [CG_REQ_ANNOUNCED] = on_announced,
-    [CG_REQ_RUNNING] = on_running, [CG_REQ_RETURNING] = on_returning, [CG_REQ_DRAINING] = on_draining,
+    [CG_REQ_QUEUED] = on_queued,       [CG_REQ_PACKING] = on_packing,     [CG_REQ_COPYING] = on_copying,
+    [CG_REQ_STAGED] = on_staged,       [CG_REQ_ANNOUNCED] = on_announced, [CG_REQ_RUNNING] = on_running,
+    [CG_REQ_RETURNING] = on_returning, [CG_REQ_UNPACKING] = on_unpacking, [CG_REQ_DRAINING] = on_draining,
 };
 
 static void advance(struct cg_req *req, struct look *look)

@@ -1,10 +1,12 @@
-cg_sources += kernels/arith.h kernels/flat.h kernels/interp.h kernels/ring.h kernels/step.h kernels/types.def kernels/host/host.h kernels/cuda/gpu.h \
+cg_sources += kernels/arith.h kernels/flat.h kernels/interp.h kernels/ring.h kernels/step.h kernels/types.def \
+	kernels/host/host.h kernels/cuda/gpu.h \
 	kernels/cuda/fast.h kernels/cuda/survey.h kernels/cuda/survey.c kernels/cuda/current.c \
 	kernels/host/flat.c kernels/host/names.c kernels/host/reduce.c kernels/host/reduce_type.h kernels/host/step.c
 cg_sources += kernels/protocols.def
 cg_cuda_sources += kernels/cuda/kernel.cu kernels/cuda/ctl.h kernels/cuda/host.h kernels/cuda/words.cuh \
 	kernels/cuda/move.cuh kernels/cuda/reduce.cuh kernels/cuda/poll.cuh kernels/cuda/work.cuh \
 	kernels/cuda/detect.c kernels/cuda/open.c kernels/cuda/engine.c kernels/cuda/copy.c kernels/cuda/fifo.c \
+	kernels/cuda/pack_kernel.cu kernels/cuda/pack.h kernels/cuda/pack.c \
 	kernels/cuda/fast_kernel.cu kernels/cuda/fast_ctl.h kernels/cuda/fast_host.h kernels/cuda/fast_mem.cuh \
 	kernels/cuda/fast_reduce.cuh kernels/cuda/fast_ll.cuh kernels/cuda/fast_ll128.cuh kernels/cuda/fast_two_shot.cuh \
 	kernels/cuda/fast_bulk.cuh kernels/cuda/fast_host.c kernels/cuda/fast_window.c kernels/cuda/fast_open.c \

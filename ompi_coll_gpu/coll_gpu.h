@@ -5,6 +5,7 @@
  *   calls.c, persistent.c                native, or the next component
  *   sides.c                              which buffers count on this rank, and where in them data lie
  *   native.c                             arguments for the engine; packed where a type has gaps
+ *   pieces.c, flatten.c                  types as a GPU packs them
  *   stage.c, pack.c                      copies of what the next component, or the engine, cannot take as it is
  *
  * A collective is one row of CG_COLLECTIVES (entries.h). */
@@ -33,6 +34,9 @@ struct cg_state {
     opal_mutex_t staged_lock;
     opal_hash_table_t cards;   /* process name -> struct cg_card *, or cg_no_card */
     opal_mutex_t cards_lock;
+    int flats_made, flats_key; /* the attribute that keeps flat descriptions */
+    uint64_t flats_id;
+    opal_mutex_t flats_lock;
     uint64_t calls_staged, calls_passed; /* approximate with several threads */
 };
 extern struct cg_state cg_state;
@@ -125,8 +129,8 @@ struct cg_piece {
     size_t count;        /* 0: nothing here, and no type */
     struct ompi_datatype_t *type;
 };
-enum cg_copy_kind { CG_COPY_NONE, CG_COPY_IMAGE, CG_COPY_PACKED };
-/* What one direction of a call consists of, and the host copy that stands for it. */
+enum cg_copy_kind { CG_COPY_NONE, CG_COPY_IMAGE, CG_COPY_PACKED, CG_COPY_GPU };
+/* What one direction of a call consists of, and the copy that stands for it. */
 struct cg_side {
     void *arg;              /* what is called instead of the user's buffer */
     int n;                  /* pieces; 0: this rank has no part in this direction */
@@ -135,6 +139,7 @@ struct cg_side {
     int *peer;              /* among neighbours: whose pieces these are, ascending, several of one in their order */
     char *copy, *low;       /* IMAGE: copy is the same bytes as those from low on; PACKED: one piece after the other */
     size_t bytes;           /* of the copy */
+    struct cg_pieces pieces; /* GPU: what the engine packs and unpacks there */
 };
 /* One call, from its start to its end; persistent ones many times. */
 struct cg_job {
@@ -161,11 +166,19 @@ struct cg_edge {
 };
 int cg_edges(ompi_communicator_t *comm, int sent, int n, struct cg_edge *edges);
 
-/* stage.c: image: copies of all that is in device memory. packed: of this side, whatever memory it is in. Both only
- * allocate and set arg. fill copies in; drain, if rc is success, copies received data back, but no gaps. Success or an
- * MPI error. */
+/* pieces.c: a committed type's flat description, with a reference for the caller; NULL if there is none. */
+struct cg_flat *cg_flat_of(struct ompi_datatype_t *type);
+void cg_flats_init(void);
+void cg_flats_fini(void);
+/* Have the side, which is in GPU memory, packed there: 1, or 0 and nothing has changed. unpiece gives all back. */
+int cg_side_pieces(struct cg_side *s);
+void cg_side_unpiece(struct cg_side *s);
+
+/* stage.c: image: copies of all that is in device memory. packed: of this side, whatever memory it is in; on a GPU
+ * if the other side is not packed on another one. Both only allocate and set arg. fill copies in; drain, if rc is
+ * success, copies received data back, but no gaps; where a GPU packs, the engine does both. Success or an MPI error. */
 int cg_job_image(struct cg_job *job);
-int cg_side_packed(struct cg_side *s);
+int cg_side_packed(struct cg_side *s, const struct cg_side *other);
 int cg_job_fill(struct cg_job *job);
 int cg_job_drain(struct cg_job *job, int rc);
 

@@ -6,6 +6,7 @@
 #include "ompi_config.h"
 
 #include "mpi.h"
+#include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -45,6 +46,13 @@
 #include "opal/mca/pmix/pmix.h"
 #include "opal/threads/mutex.h"
 #define CG_MODEX_GLOBAL OPAL_PMIX_GLOBAL
+#endif
+
+/* What copies an attribute of a type gets the new type as well in 4.1. */
+#if OMPI_MAJOR_VERSION >= 5
+#define CG_ATTR_COPY_REST
+#else
+#define CG_ATTR_COPY_REST , MPI_Datatype to __attribute__((unused))
 #endif
 
 /* The coll interface; counts and arrays in it. wdisps: displacements of neighbor_alltoallw, in bytes. */

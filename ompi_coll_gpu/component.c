@@ -86,6 +86,7 @@ static int gpu_open(void)
     if (!cg_state.installed) return OMPI_SUCCESS;
     cg_state.gpu = cg_gpu_built() && cg_gpu_present();
     cg_cards_init();
+    cg_flats_init();
     cg_pool_init();
     cg_requests_init();
     opal_progress_register(cg_progress);
@@ -100,6 +101,7 @@ static int gpu_close(void)
         cg_requests_fini();
         if (cg_state.proc) cg_proc_close(cg_state.proc);
         cg_cards_fini();
+        cg_flats_fini();
         cg_pool_fini();
     }
     cg_log_set(NULL, NULL, 0);

@@ -106,7 +106,7 @@ static char *lowest(const struct cg_side *s)
 {
     char *low = NULL, *first;
 
-    if (s->kind == CG_COPY_PACKED) return s->copy;
+    if (s->kind != CG_COPY_NONE) return s->arg;
     for (int i = 0; i < s->n; i++) {
         if (cg_piece_span(cg_piece_of(s, i), &first) && (!low || first < low)) low = first;
     }
@@ -133,16 +133,21 @@ static char *describe(const struct cg_side *s, uint64_t *len, size_t n, char *no
         int r = s->peer ? s->peer[i] : i;
         if (bytes == 0) continue;
         cg_piece_span(&s->list[i], &first);
-        if (len[r] == 0) len[n + (size_t) r] = s->kind == CG_COPY_PACKED ? at : (uint64_t) (first - low);
+        if (len[r] == 0) len[n + (size_t) r] = s->kind != CG_COPY_NONE ? at : (uint64_t) (first - low);
         len[r] += bytes;
         at += bytes;
     }
     return low ? low : none;
 }
 
-static int pack_gaps(struct cg_side *s)
+static int pack_gaps(struct cg_side *s, const struct cg_side *other)
 {
-    return s->n == 0 || (dense(s) && !repeats(s)) ? MPI_SUCCESS : cg_side_packed(s);
+    return s->n == 0 || (dense(s) && !repeats(s)) ? MPI_SUCCESS : cg_side_packed(s, other);
+}
+
+static const struct cg_pieces *pieces_of(const struct cg_side *s, int used)
+{
+    return s->kind == CG_COPY_GPU && used ? &s->pieces : NULL;
 }
 
 /* This rank's own block of the buffer that has all blocks. */
@@ -227,9 +232,9 @@ static int moving(struct cg_job *job, const struct cg_role *role, const struct c
     const struct row *row = &rows[a->row];
     struct cg_call *call = &job->call;
     size_t n = (size_t) role->size;
-    int rc = pack_gaps(&job->send);
+    int rc = pack_gaps(&job->send, &job->recv);
 
-    if (rc == MPI_SUCCESS) rc = pack_gaps(&job->recv);
+    if (rc == MPI_SUCCESS) rc = pack_gaps(&job->recv, &job->send);
     if (rc == MPI_SUCCESS) rc = set_arrays(job, role, row);
     if (rc != MPI_SUCCESS) return rc;
     if (role->sends) call->src = describe(&job->send, job->arrays, n, &nowhere[0]);
@@ -237,6 +242,8 @@ static int moving(struct cg_job *job, const struct cg_role *role, const struct c
     call->count = irregular(row) ? 0 : cg_regular_bytes(role, a);
     if (irregular(row)) own_count(call, role, job, row);
     if (role->in_place) in_place(call, role, row);
+    call->pack = pieces_of(job->send.fills ? &job->send : &job->recv, job->send.fills || job->recv.fills);
+    call->unpack = pieces_of(&job->recv, job->recv.drains);
     return own_agree(job, role, row);
 }
 

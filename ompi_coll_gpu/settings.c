@@ -73,6 +73,7 @@ static void reg_counters(void)
         {"native_gpu", "Operations that a GPU kernel ran", offsetof(struct cg_counters, native_gpu)},
         {"native_fast", "Operations that the fast executor ran", offsetof(struct cg_counters, native_fast)},
         {"bounced", "Operations on device memory that the host executor ran", offsetof(struct cg_counters, bounced)},
+        {"packed", "Operations whose data a GPU kernel packed or unpacked", offsetof(struct cg_counters, packed)},
         {"setups", "Communicators set up", offsetof(struct cg_counters, setups)},
         {"setup_failures", "Communicators whose set-up failed", offsetof(struct cg_counters, setup_failures)},
         {"errors", "Operations that failed", offsetof(struct cg_counters, errors)},

@@ -197,6 +197,7 @@ static void close_side(struct cg_side *s)
     if (s->list) cg_pool_put(s->list);
     if (s->peer) cg_pool_put(s->peer);
     if (s->copy) cg_pool_put(s->copy);
+    if (s->kind == CG_COPY_GPU) cg_side_unpiece(s);
 }
 
 void cg_job_close(struct cg_job *job)

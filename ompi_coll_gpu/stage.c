@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Host copies that stand for a user's buffer.
  *   image   what lies in device memory, byte for byte, for the next component
- *   packed  the data alone, for the engine, where a type on this rank has gaps
+ *   packed  the data alone, for the engine, where a type on this rank has gaps and no GPU can pack it (pieces.c)
  * A rank copies whatever of its own needs it; the others need not know. Received data go back piece by piece: bytes
  * between them may belong to another call that is under way. */
 #include "ompi_coll_gpu/coll_gpu.h"
@@ -65,11 +65,21 @@ int cg_job_image(struct cg_job *job)
     return rc == MPI_SUCCESS ? image(&job->recv) : rc;
 }
 
-int cg_side_packed(struct cg_side *s)
+static int may_pack_there(const struct cg_side *s, const struct cg_side *other)
+{
+    return s->device >= 0 && (other->kind != CG_COPY_GPU || other->device == s->device);
+}
+
+int cg_side_packed(struct cg_side *s, const struct cg_side *other)
 {
     int rc;
 
     if (cg_state.gpu) classify(s);
+    if (may_pack_there(s, other) && cg_side_pieces(s)) {
+        s->kind = CG_COPY_GPU;
+        s->arg = s->pieces.packed;
+        return MPI_SUCCESS;
+    }
     for (int i = 0; i < s->n; i++) s->bytes += cg_piece_bytes(cg_piece_of(s, i));
     rc = allocate(s, CG_COPY_PACKED);
     if (rc == MPI_SUCCESS) s->arg = s->copy;
@@ -159,7 +169,7 @@ static int copy_image(const struct cg_side *s, int back)
 
 static int copy(const struct cg_side *s, int back)
 {
-    if (s->kind == CG_COPY_NONE) return MPI_SUCCESS;
+    if (s->kind == CG_COPY_NONE || s->kind == CG_COPY_GPU) return MPI_SUCCESS; /* the engine does it */
     return s->kind == CG_COPY_IMAGE ? copy_image(s, back) : copy_packed(s, back);
 }
 

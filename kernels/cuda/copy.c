@@ -98,24 +98,25 @@ static void put_copy(struct cg_gpu *gpu, struct cg_gpu_copy *copy)
     gpu->copies = copy;
 }
 
+struct cg_gpu_copy *cg_copy_mark(struct cg_gpu *gpu)
+{
+    struct cg_gpu_copy *copy = get_copy(gpu);
+
+    if (!copy || cg_cuda_ok(cudaEventRecord(copy->done, gpu->copy_stream))) return copy;
+    put_copy(gpu, copy);
+    return NULL;
+}
+
 int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t bytes, struct cg_gpu_copy **handle)
 {
     struct cg_gpu_scope scope;
-    struct cg_gpu_copy *copy;
     int rc = cg_gpu_enter(gpu->device, &scope);
 
     *handle = NULL;
     if (rc != CG_OK) return rc;
-    copy = get_copy(gpu);
-    if (copy && cg_cuda_ok(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, gpu->copy_stream)) &&
-        cg_cuda_ok(cudaEventRecord(copy->done, gpu->copy_stream))) {
-        *handle = copy;
-    } else {
-        if (copy) put_copy(gpu, copy);
-        rc = CG_ERR_GPU;
-    }
+    if (cg_cuda_ok(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, gpu->copy_stream))) *handle = cg_copy_mark(gpu);
     cg_gpu_leave(&scope);
-    return rc;
+    return *handle ? CG_OK : CG_ERR_GPU;
 }
 
 int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy)

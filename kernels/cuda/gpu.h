@@ -7,6 +7,7 @@
 #define CG_KERNELS_CUDA_GPU_H
 
 #include "core/params.h"
+#include "kernels/flat.h"
 #include "kernels/ring.h"
 
 #ifdef __cplusplus
@@ -76,6 +77,17 @@ int cg_gpu_busy(const struct cg_gpu *gpu);
 struct cg_gpu_copy;
 int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t bytes, struct cg_gpu_copy **copy);
 int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy);
+
+/* Data that do not lie together (kernels/flat.h): packed by a kernel on the stream of the copies, or back; user and
+ * packed memory are this GPU's, or managed, or registered. Any number of pieces, also none: then the handle tells when
+ * room allocated before exists. Handles and results as for copies. The descriptions must stay until then. */
+int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uint32_t n, char *packed, int back,
+                      struct cg_gpu_copy **copy);
+/* Memory of this GPU for packed data, to be used once the stream of the copies has come to it. NULL if there is none.
+ * Neither waits; what is given back is kept up to CG_ROOM_KEEP bytes. */
+#define CG_ROOM_KEEP (256u << 20)
+void *cg_gpu_room(struct cg_gpu *gpu, size_t bytes);
+void cg_gpu_room_free(struct cg_gpu *gpu, void *room);
 
 /* Synchronous copy between any two kinds of memory, manners included, without an engine: for staging. device: the GPU
  * whose memory takes part. Any thread. CG_OK or CG_ERR_GPU. */

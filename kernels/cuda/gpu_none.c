@@ -105,6 +105,31 @@ int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy)
     return CG_ERR_UNSUPPORTED;
 }
 
+int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uint32_t n, char *packed, int back,
+                      struct cg_gpu_copy **copy)
+{
+    (void) gpu;
+    (void) piece;
+    (void) n;
+    (void) packed;
+    (void) back;
+    *copy = NULL;
+    return CG_ERR_UNSUPPORTED;
+}
+
+void *cg_gpu_room(struct cg_gpu *gpu, size_t bytes)
+{
+    (void) gpu;
+    (void) bytes;
+    return NULL;
+}
+
+void cg_gpu_room_free(struct cg_gpu *gpu, void *room)
+{
+    (void) gpu;
+    (void) room;
+}
+
 int cg_gpu_memcpy(int device, void *dst, const void *src, size_t bytes)
 {
     (void) device;

@@ -76,6 +76,13 @@ struct cg_memory {
     void *addr;
 };
 
+/* The tables of a flat description in this GPU's memory, by its id. The last used is first. */
+struct cg_table {
+    struct cg_table *next;
+    uint64_t id, bytes;
+    char *mem;
+};
+
 struct cg_gpu {
     int device, broken, flush_kind; /* enum cg_flush_kind; 0: not asked yet */
     char bus_id[32];
@@ -90,9 +97,17 @@ struct cg_gpu {
     int busy;
     struct cg_post_slot slot[CG_POSTS];
     struct cg_gpu_copy *copies; /* free ones */
+    struct cg_table *tables;
+    cudaMemPool_t pool;     /* of rooms and tables; NULL: not made yet */
+    int processors;         /* SMs */
     struct cg_region *regions;
     struct cg_memory *memory;
     struct cg_gpu_counters counters;
 };
+
+/* A record on the stream of the copies, behind what was issued there; NULL with an error. */
+struct cg_gpu_copy *cg_copy_mark(struct cg_gpu *gpu);
+/* pack.c: at close, the streams at rest. */
+void cg_pack_free(struct cg_gpu *gpu);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "kernels/cuda/host.h"
+#include "kernels/cuda/pack.h"
 
 struct attempt {
     char *why;
@@ -73,12 +74,16 @@ static int open_memory(struct cg_gpu *gpu, const struct attempt *a)
 static int load_code(struct cg_gpu *gpu, const struct attempt *a)
 {
     struct cg_launch nothing = {.ctl = gpu->ctl, .state = gpu->state};
+    struct cg_pack_args no_piece = {.back = 0};
     int rc = CG_OK, most = 0;
 
     TRY(cg_kernel_load(&most));
     if (rc == CG_OK && gpu->threads > most) gpu->threads = most;
     TRY(cg_kernel_launch(&nothing, gpu->threads, gpu->stream));
+    TRY(cg_pack_load());
+    TRY(cg_pack_launch(&no_piece, 1, 1, gpu->stream));
     TRY(cudaStreamSynchronize(gpu->stream));
+    TRY(cudaDeviceGetAttribute(&gpu->processors, cudaDevAttrMultiProcessorCount, gpu->device));
     return rc;
 }
 
@@ -98,6 +103,7 @@ static void free_all(struct cg_gpu *gpu)
 
     if (gpu->stream) (void) cg_cuda_ok(cudaStreamSynchronize(gpu->stream));
     if (gpu->copy_stream) (void) cg_cuda_ok(cudaStreamSynchronize(gpu->copy_stream));
+    cg_pack_free(gpu);
     while (gpu->regions) cg_gpu_unregister(gpu, gpu->regions->addr);
     while (gpu->memory) cg_gpu_mem_free(gpu, gpu->memory->addr);
     while ((copy = gpu->copies)) {

@@ -16,7 +16,7 @@
 #define SLOTS 32
 #define BLOCKS 256
 
-int fake_no_memory, fake_flushes;
+int fake_no_memory, fake_flushes, fake_packs;
 int fake_no_gpu, fake_no_peer, fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 unsigned fake_seed = 1;
 
@@ -268,23 +268,48 @@ struct cg_gpu_copy {
     const void *src;
     size_t bytes;
     int wait;
+    struct cg_flat_piece *piece; /* of a pack */
+    uint32_t n;
+    int back;
 };
 
 int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t bytes, struct cg_gpu_copy **copy)
 {
     (void) gpu;
     *copy = malloc(sizeof(**copy));
-    **copy = (struct cg_gpu_copy){dst, src, bytes, rand_r(&fake_seed) % 5};
+    **copy = (struct cg_gpu_copy){.dst = dst, .src = src, .bytes = bytes, .wait = rand_r(&fake_seed) % 5};
     return CG_OK;
+}
+
+int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uint32_t n, char *packed, int back,
+                      struct cg_gpu_copy **copy)
+{
+    (void) gpu;
+    *copy = malloc(sizeof(**copy));
+    **copy = (struct cg_gpu_copy){.dst = packed, .wait = rand_r(&fake_seed) % 5, .n = n, .back = back};
+    (*copy)->piece = malloc((n + 1) * sizeof(*piece));
+    if (n) memcpy((*copy)->piece, piece, n * sizeof(*piece));
+    fake_packs += n > 0;
+    return CG_OK;
+}
+
+void *cg_gpu_room(struct cg_gpu *gpu, size_t bytes) { return fake_alloc(gpu->device, bytes); }
+
+void cg_gpu_room_free(struct cg_gpu *gpu, void *room)
+{
+    (void) gpu;
+    fake_free(room);
 }
 
 int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy)
 {
     (void) gpu;
     if (copy->wait-- > 0) return CG_AGAIN;
-    memcpy(copy->dst, copy->src, copy->bytes);
+    if (copy->bytes) memcpy(copy->dst, copy->src, copy->bytes);
+    else cg_flat_copy(copy->piece, copy->n, copy->dst, copy->back);
+    fake_copies += copy->bytes > 0;
+    free(copy->piece);
     free(copy);
-    fake_copies++;
     return CG_OK;
 }
 

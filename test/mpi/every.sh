@@ -23,6 +23,14 @@ both 2 "$small" dd dd native 0 1 300
 both 3 "virtual_nodes=2 $small" dh hd native 0 1 7 300
 both 5 "virtual_nodes=3" dd hh native 0 1 300
 both 3 "" hd dd native 0 1 5000
+# The fake GPU with an executor of its own: what lies apart in its memory is packed there.
+FAKE_KERNELS=1 && export FAKE_KERNELS
+both 1 "" dd dd native 0 1 7
+both 2 "$small" dd dd native 0 1 300
+both 3 "virtual_nodes=2 $small" dh hd native 0 1 7 300
+both 5 "virtual_nodes=3" dd hh native 0 1 300
+both 3 "" hd dd native 0 1 5000
+FAKE_KERNELS=0
 # Parameters that make the engine unusable: staging goes on.
 both 1 "slots=3" dd dd staged 0 1 7
 both 2 "slots=3" dd dd staged 0 1 300

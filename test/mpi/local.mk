@@ -82,7 +82,7 @@ test_mpi_bits_LDADD = $(MPI_LIBS) -lpthread -lm
 
 # The component with a GPU layer that stands in front of the library's own.
 check_LTLIBRARIES += test/mpi/fake/mca_coll_gpu.la
-test_mpi_fake_mca_coll_gpu_la_SOURCES = test/mpi/fake_memory.c test/mpi/fake_memory.h $(mca_coll_gpu_la_SOURCES)
+test_mpi_fake_mca_coll_gpu_la_SOURCES = test/mpi/fake_memory.c test/mpi/fake_memory.h test/engine/fake_gpu.h $(mca_coll_gpu_la_SOURCES)
 test_mpi_fake_mca_coll_gpu_la_CPPFLAGS = $(mca_coll_gpu_la_CPPFLAGS)
 test_mpi_fake_mca_coll_gpu_la_CFLAGS = $(mca_coll_gpu_la_CFLAGS)
 test_mpi_fake_mca_coll_gpu_la_LDFLAGS = $(mca_coll_gpu_la_LDFLAGS) -Wl,-z,muldefs -rpath /nowhere

@@ -15,7 +15,7 @@ static struct {
     const char *name;
     MPI_T_pvar_handle handle;
 } counters[] = {{"posts", NULL},          {"native_host", NULL}, {"bounced", NULL}, {"setups", NULL},
-                {"setup_failures", NULL}, {"errors", NULL},      {"staged", NULL},  {"passed", NULL},
+                {"packed", NULL}, {"setup_failures", NULL}, {"errors", NULL},      {"staged", NULL},  {"passed", NULL},
                 {"links", NULL},          {"tenants", NULL},     {"messages", NULL}, {"chunk_bytes", NULL}};
 #define COUNTERS ((int) (sizeof(counters) / sizeof(counters[0])))
 
@@ -96,13 +96,11 @@ int test_descriptors(void)
 void *test_alloc(size_t bytes, int device)
 {
     static uint64_t next = FAKE_BASE;
-    size_t pages = (bytes + FAKE_PAGE - 1) / FAKE_PAGE + 1; /* and one that stays out of reach */
     void *p;
 
     if (!device) return calloc(1, bytes + 1);
-    p = mmap((void *) next, pages * FAKE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    next += pages * FAKE_PAGE;
-    CHECK(p != MAP_FAILED, "no address space for the fake GPU");
+    p = fake_map(&next, bytes);
+    CHECK(p != NULL, "no address space for the fake GPU");
     return p;
 }
 
