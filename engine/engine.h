@@ -32,6 +32,12 @@ struct cg_card {
     char socket[48];
 };
 
+/* The pretended host of a process (parameter virtual_nodes) among those of its host. */
+static inline uint32_t cg_virtual_node(uint32_t local_rank, uint32_t local_size, int virtual_nodes)
+{
+    return virtual_nodes < 2 || local_size < 2 ? 0 : local_rank * (uint32_t) virtual_nodes / local_size;
+}
+
 struct cg_proc_config {
     struct cg_params params;
     uint64_t self;

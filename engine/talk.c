@@ -41,8 +41,7 @@ int cg_msgs_test(struct cg_group *g, struct boot_msg *a, struct boot_msg *b)
 
 static uint32_t virtual_node(const struct cg_card *card, const struct cg_params *params)
 {
-    if (params->virtual_nodes < 2 || card->local_size < 2) return 0;
-    return card->local_rank * (uint32_t) params->virtual_nodes / card->local_size;
+    return cg_virtual_node(card->local_rank, card->local_size, params->virtual_nodes);
 }
 
 void cg_talk_init(struct cg_group *g, struct boot_talk *t, uint32_t rank)

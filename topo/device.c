@@ -22,6 +22,7 @@ static struct cg_topo_device *add(struct cg_topo *topo, int kind, hwloc_obj_t pc
     if (topo->count[kind] == CG_TOPO_DEVICES) return NULL;
     topo->count[kind]++;
     d->kind = kind;
+    d->visible = 1;
     d->node = CG_TOPO_ANY;
     if (!pci) return d;
     snprintf(d->bus_id, sizeof(d->bus_id), "%04x:%02x:%02x.%x", pci->attr->pcidev.domain, pci->attr->pcidev.bus,
@@ -106,14 +107,43 @@ static int along_the_bus(const void *a, const void *b)
     return strcmp(x->bus_id[0] ? x->bus_id : x->name, y->bus_id[0] ? y->bus_id : y->name);
 }
 
-void cg_topo_find_devices(struct cg_topo *topo)
+static void sort(struct cg_topo *topo)
 {
-    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_pcidev(topo->machine, o));) add_gpu(topo, o);
-    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_osdev(topo->machine, o));) add_nic(topo, o);
     for (int kind = 0; kind < 2; kind++) {
         qsort(topo->device[kind], (size_t) topo->count[kind], sizeof(struct cg_topo_device), along_the_bus);
     }
     for (int i = 0; i < topo->count[CG_TOPO_GPU]; i++) snprintf(topo->device[CG_TOPO_GPU][i].name, 32, "GPU%d", i);
+}
+
+void cg_topo_find_devices(struct cg_topo *topo)
+{
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_pcidev(topo->machine, o));) add_gpu(topo, o);
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_osdev(topo->machine, o));) add_nic(topo, o);
+    sort(topo);
+}
+
+static struct cg_topo_device *gpu_at(struct cg_topo *topo, const char *bus_id)
+{
+    for (int i = 0; i < topo->count[CG_TOPO_GPU]; i++) {
+        if (!strcmp(topo->device[CG_TOPO_GPU][i].bus_id, bus_id)) return &topo->device[CG_TOPO_GPU][i];
+    }
+    return NULL;
+}
+
+void cg_topo_add_gpus(struct cg_topo *topo, int n, const char (*bus_ids)[16], const char (*names)[64])
+{
+    for (int i = 0; i < topo->count[CG_TOPO_GPU]; i++) topo->device[CG_TOPO_GPU][i].visible = 0;
+    for (int i = 0; i < n; i++) {
+        struct cg_topo_device *d = gpu_at(topo, bus_ids[i]);
+        if (!d) d = add(topo, CG_TOPO_GPU, NULL);
+        if (!d) continue;
+        d->visible = 1;
+        memcpy(d->bus_id, bus_ids[i], sizeof(d->bus_id));
+        if (names[i][0]) memcpy(d->model, names[i], sizeof(d->model));
+    }
+    sort(topo);
+    memset(topo->nvlink, 0, sizeof(topo->nvlink)); /* numbers have changed */
+    cg_topo_find_nvlinks(topo);
 }
 
 int cg_topo_devices(const struct cg_topo *topo, int kind, const struct cg_topo_device **list)

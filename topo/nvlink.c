@@ -9,6 +9,15 @@
 
 #define MATRIX "NVLinkBandwidth"
 
+/* The index of a GPU in the list of devices, or -1. */
+static int index_of(const struct cg_topo *topo, const char *bus_id)
+{
+    for (int i = 0; i < topo->count[CG_TOPO_GPU]; i++) {
+        if (!strcmp(bus_id, topo->device[CG_TOPO_GPU][i].bus_id)) return i;
+    }
+    return -1;
+}
+
 /* The index of the GPU that an object of the matrix stands for, or -1: a switch. */
 static int gpu_of(const struct cg_topo *topo, hwloc_obj_t obj)
 {
@@ -18,10 +27,7 @@ static int gpu_of(const struct cg_topo *topo, hwloc_obj_t obj)
     if (!obj || obj->type != HWLOC_OBJ_PCI_DEVICE) return -1;
     snprintf(id, sizeof(id), "%04x:%02x:%02x.%x", obj->attr->pcidev.domain, obj->attr->pcidev.bus,
              obj->attr->pcidev.dev, obj->attr->pcidev.func);
-    for (int i = 0; i < topo->count[CG_TOPO_GPU]; i++) {
-        if (!strcmp(id, topo->device[CG_TOPO_GPU][i].bus_id)) return i;
-    }
-    return -1;
+    return index_of(topo, id);
 }
 
 /* MB/s from row to all switches. */
@@ -85,19 +91,33 @@ static int store(struct cg_topo *topo, int n, hwloc_obj_t *objs, const uint64_t 
     return CG_OK;
 }
 
+/* The part of the matrix between GPUs that hwloc knows goes into its snapshot. */
+static int store_known(struct cg_topo *topo, int n, const char (*bus_ids)[16], const uint64_t *mbs)
+{
+    uint64_t part[CG_TOPO_DEVICES * CG_TOPO_DEVICES];
+    hwloc_obj_t objs[CG_TOPO_DEVICES];
+    int row[CG_TOPO_DEVICES], count = 0;
+
+    for (int i = 0; i < n; i++) {
+        objs[count] = hwloc_get_pcidev_by_busidstring(topo->machine, bus_ids[i]);
+        row[count] = i;
+        count += objs[count] != NULL;
+    }
+    for (int i = 0; i < count * count; i++) part[i] = mbs[row[i / count] * n + row[i % count]];
+    return count < 2 ? CG_OK : store(topo, count, objs, part);
+}
+
 int cg_topo_add_nvlinks(struct cg_topo *topo, int n, const char (*bus_ids)[16], const uint64_t *mbs)
 {
-    hwloc_obj_t objs[CG_TOPO_DEVICES];
     int at[CG_TOPO_DEVICES];
 
     if (n < 0 || n > CG_TOPO_DEVICES) return CG_ERR_ARG;
     for (int i = 0; i < n; i++) {
-        objs[i] = hwloc_get_pcidev_by_busidstring(topo->machine, bus_ids[i]);
-        at[i] = gpu_of(topo, objs[i]);
+        at[i] = index_of(topo, bus_ids[i]);
         if (at[i] < 0) return CG_ERR_ARG;
     }
     for (int i = 0; i < n * n; i++) topo->nvlink[at[i / n]][at[i % n]] = mbs[i];
-    return n < 2 ? CG_OK : store(topo, n, objs, mbs);
+    return store_known(topo, n, bus_ids, mbs);
 }
 
 int cg_topo_save(const struct cg_topo *topo, const char *xml)

@@ -57,6 +57,7 @@ struct cg_topo_device {
     char bus_id[16];      /* "dddd:bb:dd.f"; "" if it is no PCI device */
     char name[32];        /* of the operating system: "mlx5_0", "eth0"; of a GPU: "GPU0", counted along the bus */
     char model[64];       /* or vendor and device "10de:2330" */
+    int visible;          /* the driver shows it to this process, or nobody has asked it */
     double pcie;          /* GB/s of its PCIe link, one direction; 0: unknown */
     /* Of network adapters: */
     int rdma;             /* an RDMA device, otherwise Ethernet for sockets */
@@ -96,6 +97,11 @@ uint64_t cg_topo_nvlink(const struct cg_topo *topo, int a, int b);
 /* Tell of NVLinks that were found by other means (NVML): n rows of n MB/s, in the order of the bus ids. CG_OK,
  * CG_ERR_ARG if a bus id is not a GPU of the snapshot, or CG_ERR_NOMEM. Before other threads have the snapshot. */
 int cg_topo_add_nvlinks(struct cg_topo *topo, int n, const char (*bus_ids)[16], const uint64_t *mbs);
+
+/* Tell of the GPUs that the driver shows: those of the snapshot that are not among them are not visible; those that it
+ * does not know (a container without sysfs) are added, at no node. names: models; "" where unknown. Before other
+ * threads have the snapshot. */
+void cg_topo_add_gpus(struct cg_topo *topo, int n, const char (*bus_ids)[16], const char (*names)[64]);
 
 /* Write the snapshot as hwloc XML. CG_OK or CG_ERR_ARG (errno says why). */
 int cg_topo_save(const struct cg_topo *topo, const char *xml);

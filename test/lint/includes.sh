@@ -2,7 +2,7 @@
 # Includes point one way, and foreign headers stay in their directories (CONTRIBUTING.md).
 # usage: includes.sh [TREE]; prints one line per violation, exit status 1 if there is any.
 cd "${1:-$top_srcdir}" || exit 2
-dirs='core kernels topo plan proxy links engine ompi_coll_gpu bench test'
+dirs='core kernels topo plan proxy links engine ompi_coll_gpu bench info test'
 for d in $dirs; do
     if [ -d "$d" ]; then find "$d" \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' \) -print; fi
 done | grep -v '^ompi_coll_gpu/shims/' | sort | xargs awk '
@@ -14,8 +14,8 @@ BEGIN {
     may["proxy"] = " core kernels "
     may["links"] = " core kernels proxy "
     may["engine"] = " core kernels topo plan proxy links "
-    may["ompi_coll_gpu"] = may["test"] = may["bench"] = may["engine"] " engine "
-    may["test"] = may["bench"] = may["test"] " ompi_coll_gpu bench "
+    may["ompi_coll_gpu"] = may["test"] = may["bench"] = may["info"] = may["engine"] " engine "
+    may["test"] = may["bench"] = may["test"] " ompi_coll_gpu bench info "
     # Foreign headers, and the paths that may include them. Tests and bench are users of all.
     n = split("^(mpi|ompi_config|opal_config|mpi-ext)[.]h$|^(ompi|opal|orte|pmix)/ ^ompi_coll_gpu/|^test/mpi/ " \
               "^(cuda|cudart|nv|cooperative_groups|device_|driver_types|cub/|thrust/) ^kernels/cuda/ " \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Files of at most 450 lines, lines of at most 120 columns. usage: length.sh [TREE]
 cd "${1:-$top_srcdir}" || exit 2
-for d in core kernels topo plan proxy links engine ompi_coll_gpu bench test; do
+for d in core kernels topo plan proxy links engine ompi_coll_gpu bench info test; do
     if [ -d "$d" ]; then
         find "$d" \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' -o -name '*.sh' \) -print
     fi
