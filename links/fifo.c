@@ -73,12 +73,31 @@ static int take_window(struct cg_links *links, struct cg_gpu *gpu, size_t bytes,
 
 static int flush_gpu(void *ctx) { return cg_gpu_flush(ctx); }
 
+static int ep_cuda(const struct cg_links *links, const struct cg_pool_link *l)
+{
+    const struct cg_net_ops *ops = links->config.net;
+
+    return ops->ep_cuda ? ops->ep_cuda(links->net, l->peer->ep) : 0;
+}
+
+static int choose_flush(const struct cg_links *links, const struct cg_pool_link *l, struct cg_gpu *gpu,
+                        struct cg_proxy_fifo *fifo)
+{
+    int kind = ep_cuda(links, l) & CG_NET_FLUSH ? cg_gpu_flush_kind(gpu) : CG_FLUSH_NONE;
+
+    if (kind == CG_FLUSH_HOST) fifo->flush = flush_gpu;
+    fifo->net_flush = kind == CG_FLUSH_NET;
+    return fifo->net_flush && !links->config.net->flush ? CG_ERR_UNSUPPORTED : CG_OK;
+}
+
 static int make_fifo(struct cg_links *links, struct cg_pool_link *l, struct cg_gpu *gpu)
 {
     size_t lanes = cg_lanes_bytes(l->end.geometry.slot_bytes, l->end.geometry.slots);
-    struct cg_proxy_fifo fifo = {.ctx = gpu, .flush = cg_gpu_flush_kind(gpu) == CG_FLUSH_HOST ? flush_gpu : NULL};
+    struct cg_proxy_fifo fifo = {.ctx = gpu};
     char *at;
-    int rc = take_window(links, gpu, 2 * lanes, &at, &fifo.mem);
+    int rc = choose_flush(links, l, gpu, &fifo);
+
+    if (rc == CG_OK) rc = take_window(links, gpu, 2 * lanes, &at, &fifo.mem);
 
     if (rc != CG_OK) return rc;
     l->end.gpu_recv_slots = fifo.recv_slots = at;
@@ -100,7 +119,7 @@ static int wanted(const struct cg_links *links, const struct cg_pool_link *l)
     if (choice == 0) return 0;
     ops->props(links->net, &props);
     if (!props.cuda || !ops->reg) return 0;
-    return choice > 0 || (ops->ep_direct && ops->ep_direct(links->net, l->peer->ep));
+    return choice > 0 || (ep_cuda(links, l) & CG_NET_DIRECT);
 }
 
 int cg_link_fifo(struct cg_links *links, struct cg_link_end *end, struct cg_gpu *gpu)

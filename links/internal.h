@@ -29,6 +29,7 @@ struct cg_pool_link {
     uint32_t index, state, line, out_line, net_id;
     int joined;  /* far is valid */
     int no_fifo; /* in GPU memory: was tried */
+    int joining; /* net: the tenant that was agreed on has not been opened here */
     struct cg_window window;
     struct cg_link_far far;
 };
@@ -54,6 +55,8 @@ struct cg_peer {
     uint64_t refused_since;     /* ns; 0: its socket does not refuse */
     struct cg_net_ep *ep;
     int refused;                /* why it cannot be connected, for good; said once */
+    unsigned char handle[CG_NET_HANDLE_MAX]; /* how to reach it */
+    size_t handle_len;
 };
 
 struct cg_region {
@@ -88,8 +91,8 @@ struct cg_links {
     uint32_t nmem, registrations;
     struct cg_fifo_chunk *fifo;
     uint32_t nfifo, fifo_told;
-    unsigned char addr[CG_NET_ADDR_MAX];
-    size_t addr_len;
+    unsigned char handle[CG_NET_HANDLE_MAX];
+    size_t handle_len;
 };
 
 /* One row per medium. Those marked with * may be NULL. None blocks. */

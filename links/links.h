@@ -80,8 +80,8 @@ struct cg_link_msg {
     struct cg_geometry geometry;
     uint32_t chunk, line;      /* where the sender's window and line lie in its arena */
     uint64_t offset, chunk_bytes, lines_bytes;
-    uint32_t net_id, addr_len;
-    unsigned char addr[CG_NET_ADDR_MAX];
+    uint32_t net_id, handle_len;
+    unsigned char handle[CG_NET_HANDLE_MAX];
 };
 
 struct cg_peer_info {

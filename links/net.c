@@ -24,8 +24,8 @@ static int open_worker(struct cg_links *links)
         CG_LOG(0, "network: transport %s cannot be opened: %s; choose another with coll_gpu_transport", ops->name, why);
         return rc;
     }
-    links->addr_len = sizeof(links->addr);
-    rc = ops->address(links->net, links->addr, &links->addr_len);
+    links->handle_len = sizeof(links->handle);
+    rc = ops->listen(links->net, links->handle, &links->handle_len);
     if (rc == CG_OK) rc = cg_proxy_open(ops, links->net, &links->proxy);
     if (rc == CG_OK) return CG_OK;
     CG_LOG(0, "network: transport %s cannot be used: %s; choose another with coll_gpu_transport", ops->name,
@@ -87,28 +87,30 @@ static int net_make(struct cg_links *links, struct cg_pool_link *l)
 static void net_fill(const struct cg_links *links, const struct cg_pool_link *l, struct cg_link_msg *msg)
 {
     msg->net_id = l->net_id;
-    msg->addr_len = (uint32_t) links->addr_len;
-    memcpy(msg->addr, links->addr, links->addr_len);
+    msg->handle_len = (uint32_t) links->handle_len;
+    memcpy(msg->handle, links->handle, links->handle_len);
 }
 
-/* The endpoint of a process, made with its first link. One that has failed stays so. */
-static int connect_peer(struct cg_links *links, struct cg_peer *peer, const struct cg_link_msg *msg)
+/* The endpoint of a process, made with its first link. One that has failed stays so. The lower name has made the offer,
+ * so the higher one knows of it first: it connects. */
+static int connect_peer(struct cg_links *links, struct cg_peer *peer)
 {
     const struct cg_net_ops *ops = links->config.net;
+    int (*make)(struct cg_net *, const void *, size_t, int, struct cg_net_ep **) =
+        links->config.self < peer->info.name ? ops->accept : ops->connect;
     int rc;
 
-    if (msg->addr_len == 0 || msg->addr_len > CG_NET_ADDR_MAX) return CG_ERR_ARG;
     if (peer->refused) return peer->refused;
     if (peer->ep) {
         rc = ops->ep_status(links->net, peer->ep);
     } else {
-        rc = ops->connect(links->net, msg->addr, msg->addr_len, peer->info.remote, &peer->ep);
+        rc = make(links->net, peer->handle, peer->handle_len, peer->info.remote, &peer->ep);
     }
-    if (rc != CG_OK) {
+    if (rc < 0) {
         CG_LOG(0, "network: no connection to process %llx: %s; check that it lives, and that transport %s may use a "
                   "network that both hosts share", (unsigned long long) peer->info.name, cg_status_text(rc), ops->name);
     }
-    peer->refused = rc;
+    if (rc < 0) peer->refused = rc;
     return rc;
 }
 
@@ -137,16 +139,23 @@ static int open_proxy_link(struct cg_links *links, struct cg_pool_link *l)
 
 static int net_join(struct cg_links *links, struct cg_pool_link *l, const struct cg_link_msg *msg)
 {
-    int rc = connect_peer(links, l->peer, msg);
-
-    if (rc == CG_OK && !l->end.proxy) rc = open_proxy_link(links, l);
-    if (rc == CG_OK) cg_proxy_link_tenant_opened(l->end.proxy);
-    return rc;
+    (void) links;
+    if (msg->handle_len == 0 || msg->handle_len > CG_NET_HANDLE_MAX) return CG_ERR_ARG;
+    l->peer->handle_len = msg->handle_len;
+    memcpy(l->peer->handle, msg->handle, msg->handle_len);
+    l->joining = 1;
+    return CG_OK;
 }
 
+/* Connections need not be made at once. */
 static int net_ready(struct cg_links *links, struct cg_pool_link *l)
 {
-    (void) links;
+    int rc = l->joining ? connect_peer(links, l->peer) : CG_OK;
+
+    if (rc == CG_OK && !l->end.proxy) rc = open_proxy_link(links, l);
+    if (rc != CG_OK) return rc;
+    if (l->joining) cg_proxy_link_tenant_opened(l->end.proxy);
+    l->joining = 0;
     return cg_proxy_link_status(l->end.proxy);
 }
 

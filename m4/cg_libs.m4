@@ -11,7 +11,7 @@ AS_CASE([$with_$1],
             CG_UP[]_CPPFLAGS=`$PKG_CONFIG --cflags $2`
             CG_UP[]_LIBS=`$PKG_CONFIG --libs $2`], [CG_UP[]_LIBS=-l$4])],
     [AS_IF([test ! -d "$with_$1/include"], [AC_MSG_ERROR([--with-$1=$with_$1: there is no $with_$1/include])])
-     CG_UP[]_CPPFLAGS="-I$with_$1/include"
+     CG_UP[]_CPPFLAGS="-isystem $with_$1/include" # its headers' warnings are not ours
      cg_libdir=$with_$1/lib
      AS_IF([test ! -d "$cg_libdir"], [cg_libdir=$with_$1/lib64])
      CG_UP[]_LIBS="-L$cg_libdir -Wl,-rpath,$cg_libdir -l$4"])

@@ -12,6 +12,7 @@ static int send_idle(struct cg_proxy_link *link, struct cg_machine *m);
 static int send_posted(struct cg_proxy_link *link, struct cg_machine *m);
 static int recv_idle(struct cg_proxy_link *link, struct cg_machine *m);
 static int recv_posted(struct cg_proxy_link *link, struct cg_machine *m);
+static int recv_flushing(struct cg_proxy_link *link, struct cg_machine *m);
 static int report_idle(struct cg_proxy_link *link, struct cg_machine *m);
 static int report_posted(struct cg_proxy_link *link, struct cg_machine *m);
 static int listen_idle(struct cg_proxy_link *link, struct cg_machine *m);
@@ -28,7 +29,8 @@ static const struct {
     [SEND_IDLE] = {"waits for a published slot and credit", send_idle, TO(SEND_POSTED) | TO(ENDED)},
     [SEND_POSTED] = {"sends", send_posted, TO(SEND_IDLE) | TO(ENDED)},
     [RECV_IDLE] = {"waits for a tenant or a free slot", recv_idle, TO(RECV_POSTED) | TO(ENDED)},
-    [RECV_POSTED] = {"receives", recv_posted, TO(RECV_IDLE) | TO(ENDED)},
+    [RECV_POSTED] = {"receives", recv_posted, TO(RECV_IDLE) | TO(RECV_FLUSHING) | TO(ENDED)},
+    [RECV_FLUSHING] = {"flushes GPU memory", recv_flushing, TO(RECV_POSTED) | TO(ENDED)},
     [REPORT_IDLE] = {"has nothing due to report", report_idle, TO(REPORT_POSTED) | TO(ENDED)},
     [REPORT_POSTED] = {"sends a report", report_posted, TO(REPORT_IDLE) | TO(ENDED)},
     [LISTEN_IDLE] = {"has no receive for reports", listen_idle, TO(LISTEN_POSTED) | TO(ENDED)},
@@ -107,6 +109,8 @@ void cg_machine_cancel(struct cg_proxy_link *link, struct cg_machine *m)
     struct cg_proxy *proxy = link->proxy;
 
     for (; m->done != m->posted; m->done++) proxy->ops->cancel(proxy->net, *req_of(link, m, m->done));
+    if (m->flush) proxy->ops->cancel(proxy->net, m->flush);
+    m->flush = NULL;
 }
 
 /* --- sender --- */
@@ -245,6 +249,40 @@ static int recv_idle(struct cg_proxy_link *link, struct cg_machine *m)
     return n > 0 ? advance(link, m, RECV_POSTED, 0) : n;
 }
 
+static int publish_arrivals(struct cg_proxy_link *link, struct cg_machine *m)
+{
+    cg_store_release(&link->config.line->chan[m->chan].tail, m->done);
+    m->shown = m->done;
+    return CG_OK;
+}
+
+/* Is any slot of those that arrived in GPU memory? */
+static int any_in_gpu(const struct cg_proxy_link *link, const struct cg_machine *m)
+{
+    uint64_t any = 0;
+
+    for (uint64_t seq = m->shown; seq != m->done; seq++) any |= m->in_gpu >> (seq & (link->config.slots - 1));
+    return (int) (any & 1);
+}
+
+/* What has arrived: published, or given to a flush that CG_AGAIN says is under way or to be tried again. */
+static int show_arrivals(struct cg_proxy_link *link, struct cg_machine *m)
+{
+    const struct cg_proxy_fifo *fifo = &link->fifo;
+    const struct cg_net_ops *ops = link->proxy->ops;
+    int rc = CG_OK;
+
+    if (m->shown == m->done) return CG_OK;
+    if (!any_in_gpu(link, m)) return publish_arrivals(link, m);
+    if (fifo->net_flush) {
+        rc = ops->flush(link->proxy->net, fifo->mem, &m->flush);
+        if (CG_OK == rc) rc = set_state(link, m, RECV_FLUSHING);
+        return rc < 0 ? rc : CG_AGAIN;
+    }
+    if (fifo->flush) rc = fifo->flush(fifo->ctx);
+    return rc < 0 ? rc : publish_arrivals(link, m);
+}
+
 static int recv_posted(struct cg_proxy_link *link, struct cg_machine *m)
 {
     uint64_t done = m->done;
@@ -256,10 +294,21 @@ static int recv_posted(struct cg_proxy_link *link, struct cg_machine *m)
         if ((rc = arrived(link, m, m->done - 1, bytes))) return rc;
     }
     if (rc < 0) return rc;
-    if (m->done != done && m->in_gpu && link->fifo.flush && (rc = link->fifo.flush(link->fifo.ctx))) return rc;
-    if (m->done != done) cg_store_release(&link->config.line->chan[m->chan].tail, m->done);
+    if ((rc = show_arrivals(link, m))) return rc < 0 ? rc : (int) (m->done - done);
     if ((n = recv_more(link, m)) < 0) return n;
     return advance(link, m, m->done == m->posted ? RECV_IDLE : RECV_POSTED, (int) (m->done - done));
+}
+
+static int recv_flushing(struct cg_proxy_link *link, struct cg_machine *m)
+{
+    size_t bytes;
+    int rc = link->proxy->ops->test(link->proxy->net, m->flush, &bytes);
+
+    if (CG_AGAIN == rc) return 0;
+    m->flush = NULL;
+    if (rc < 0) return rc;
+    publish_arrivals(link, m);
+    return advance(link, m, RECV_POSTED, 1);
 }
 
 /* --- reports --- */

@@ -6,7 +6,8 @@
  *
  *   sender    slots that my executors published, in order, at most `slots` ahead of what the peer says it consumed;
  *             several in flight; sent ones go back to the executor through line->head
- *   receiver  receives lie ready for every slot that is free; arrivals are published in order through line->tail
+ *   receiver  receives lie ready for every slot that is free; arrivals are published in order through line->tail,
+ *             those in GPU memory after a flush, if it needs one
  *   reporter  my consumption (credit), closed, passed, failed, announced: latest values, which only grow
  *   listener  the peer's reports; one receive always lies ready
  *
@@ -28,6 +29,7 @@ enum cg_proxy_state {
     SEND_POSTED,
     RECV_IDLE,
     RECV_POSTED,
+    RECV_FLUSHING,
     REPORT_IDLE,
     REPORT_POSTED,
     LISTEN_IDLE,
@@ -36,14 +38,15 @@ enum cg_proxy_state {
     STATES
 };
 
-/* Messages `done` to `posted` are with the transport; number n's request is req[n % slots]. */
+/* Messages `done` to `posted` are with the transport; number n's request is req[n % slots]. Of a receiver: those from
+ * `shown` to `done` have arrived and are not published. */
 struct cg_machine {
     enum cg_proxy_state state;
     uint32_t chan;
-    uint64_t posted, done;
+    uint64_t posted, done, shown;
     uint64_t granted; /* of a sender: what the peer has consumed */
     uint64_t in_gpu;  /* of a receiver: bit n % slots: message n is received in GPU memory */
-    struct cg_net_req **req;
+    struct cg_net_req **req, *flush;
 };
 
 /* The control message. Homogeneous hosts: native byte order. */

@@ -11,8 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define LOOP_MAGIC 0x636770u
+
 struct loop_addr {
-    uint64_t id;
+    uint64_t magic, id;
     int64_t pid;
 };
 
@@ -43,7 +45,7 @@ static int parse_hint(struct cg_net *net, const char *text, char *why, size_t le
         const char *name;
         long *value;
     } keys[] = {{"seed=", &net->seed}, {"delay=", &net->delay}, {"reorder=", &net->reorder}, {"fail=", &net->fail},
-                {"room=", &net->room}, {NULL, NULL}};
+                {"room=", &net->room}, {"slow=", &net->slow},   {"flush=", &net->flush}, {NULL, NULL}};
     char buf[256], *item, *rest = buf;
 
     snprintf(buf, sizeof(buf), "%s", text ? text : "");
@@ -52,8 +54,8 @@ static int parse_hint(struct cg_net *net, const char *text, char *why, size_t le
         if (!*item) continue;
         while (keys[i].name && strncmp(keys[i].name, item, strlen(keys[i].name))) i++;
         if (!keys[i].name || (*keys[i].value = strtol(item + strlen(keys[i].name), NULL, 10)) < 0) {
-            snprintf(why, len, "loop: hint \"%s\": \"%s\" is none of seed, delay, reorder, fail, room = N >= 0", text,
-                     item);
+            snprintf(why, len, "loop: hint \"%s\": \"%s\" is none of seed, delay, reorder, fail, room, slow, flush = N "
+                     ">= 0", text, item);
             return CG_ERR_NET;
         }
     }
@@ -87,9 +89,9 @@ static void loop_props(struct cg_net *net, struct cg_net_props *props)
                                    .reports_peer_death = 1};
 }
 
-static int loop_address(struct cg_net *net, void *addr, size_t *len)
+static int loop_listen(struct cg_net *net, void *addr, size_t *len)
 {
-    struct loop_addr a = {.id = net->id, .pid = getpid()};
+    struct loop_addr a = {.magic = LOOP_MAGIC, .id = net->id, .pid = getpid()};
 
     memcpy(addr, &a, sizeof(a));
     *len = sizeof(a);
@@ -98,17 +100,32 @@ static int loop_address(struct cg_net *net, void *addr, size_t *len)
 
 /* --- endpoints --- */
 
-static int loop_connect(struct cg_net *net, const void *addr, size_t len, int remote, struct cg_net_ep **out)
+static struct cg_net_ep *find_ep(const struct cg_net *net, uint64_t peer)
+{
+    struct cg_net_ep *ep = net->eps;
+
+    while (ep && ep->peer != peer) ep = ep->next;
+    return ep;
+}
+
+/* An endpoint that is still being made is in the list already. */
+static int loop_connect(struct cg_net *net, const void *handle, size_t len, int remote, struct cg_net_ep **out)
 {
     struct loop_addr a;
     struct cg_net_ep *ep;
 
     if (len != sizeof(a)) return CG_ERR_ARG;
-    memcpy(&a, addr, sizeof(a));
+    memcpy(&a, handle, sizeof(a));
+    if (a.magic != LOOP_MAGIC) return CG_ERR_ARG;
     if (a.pid != getpid()) return CG_ERR_NET;
-    if (!(ep = calloc(1, sizeof(*ep)))) return CG_ERR_NOMEM;
-    *ep = (struct cg_net_ep){.next = net->eps, .peer = a.id, .remote = remote};
-    *out = net->eps = ep;
+    ep = find_ep(net, a.id);
+    if (!ep || !ep->slow) {
+        if (!(ep = calloc(1, sizeof(*ep)))) return CG_ERR_NOMEM;
+        *ep = (struct cg_net_ep){.next = net->eps, .peer = a.id, .remote = remote, .slow = net->slow + 1};
+        net->eps = ep;
+    }
+    if (--ep->slow) return CG_AGAIN;
+    *out = ep;
     return CG_OK;
 }
 
@@ -146,35 +163,68 @@ static int loop_ep_status(struct cg_net *net, struct cg_net_ep *ep)
 
 /* --- memory --- */
 
-static int loop_reg(struct cg_net *net, const struct cg_net_region *region, struct cg_net_mem **out)
+static int add_mem(const struct cg_net_region *region, void *view, struct cg_net_mem **out)
 {
     struct cg_net_mem *mem = malloc(sizeof(*mem));
-    void *view = region->addr;
 
-    (void) net;
     if (!mem) return CG_ERR_NOMEM;
-    if (region->dmabuf >= 0) view = mmap(NULL, region->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region->dmabuf, 0);
-    if (MAP_FAILED == view) {
-        free(mem);
-        return CG_ERR_NET;
-    }
     *mem = (struct cg_net_mem){.region = *region, .view = view};
     *out = mem;
     return CG_OK;
 }
 
+static void *map(size_t bytes, int fd)
+{
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+}
+
+static int loop_reg(struct cg_net *net, const struct cg_net_region *region, struct cg_net_mem **out)
+{
+    void *view = region->dmabuf < 0 ? region->addr : map(region->bytes, region->dmabuf);
+    int rc;
+
+    (void) net;
+    if (MAP_FAILED == view) return CG_ERR_NET;
+    rc = add_mem(region, view, out);
+    if (rc && region->dmabuf >= 0) munmap(view, region->bytes);
+    return rc;
+}
+
 static void loop_dereg(struct cg_net *net, struct cg_net_mem *mem)
 {
     (void) net;
+    cg_loop_show(mem, 0);
     if (mem->region.dmabuf >= 0) munmap(mem->view, mem->region.bytes);
     free(mem);
 }
 
-static int loop_ep_direct(struct cg_net *net, struct cg_net_ep *ep)
+static int loop_alloc(struct cg_net *net, int kind, int device, size_t bytes, void **addr, struct cg_net_mem **mem)
+{
+    struct cg_net_region region = {.bytes = bytes, .kind = kind, .dmabuf = -1};
+    int rc;
+
+    (void) net;
+    (void) device;
+    if (CG_NET_HOST != kind) return CG_ERR_UNSUPPORTED;
+    region.addr = map(bytes, -1);
+    if (MAP_FAILED == region.addr) return CG_ERR_NOMEM;
+    rc = add_mem(&region, region.addr, mem);
+    if (rc) munmap(region.addr, bytes);
+    *addr = region.addr;
+    return rc;
+}
+
+static void loop_free(struct cg_net *net, void *addr, struct cg_net_mem *mem)
 {
     (void) net;
+    munmap(addr, mem->region.bytes);
+    free(mem);
+}
+
+static int loop_ep_cuda(struct cg_net *net, struct cg_net_ep *ep)
+{
     (void) ep;
-    return 1;
+    return CG_NET_DIRECT | (net->flush ? CG_NET_FLUSH : 0);
 }
 
 static void loop_close(struct cg_net *net)
@@ -193,19 +243,24 @@ static void loop_close(struct cg_net *net)
 const struct cg_net_ops cg_net_loop = {
     .version = CG_NET_VERSION,
     .name = "loop",
+    .by_name = 1,
     .open = loop_open,
     .close = loop_close,
     .props = loop_props,
-    .address = loop_address,
-    .connect = loop_connect,
+    .listen = loop_listen,
+    .connect = loop_connect, /* both sides are alike */
+    .accept = loop_connect,
     .disconnect = loop_disconnect,
     .ep_status = loop_ep_status,
-    .ep_direct = loop_ep_direct,
+    .ep_cuda = loop_ep_cuda,
+    .alloc = loop_alloc,
+    .free = loop_free,
     .reg = loop_reg,
     .dereg = loop_dereg,
     .isend = cg_loop_isend,
     .irecv = cg_loop_irecv,
     .test = cg_loop_test,
+    .flush = cg_loop_flush,
     .cancel = cg_loop_cancel,
     .progress = cg_loop_progress,
 };

@@ -78,14 +78,45 @@ static int may_arrive(const struct cg_net *net, const struct message *msg)
     return msg->delay <= 0;
 }
 
+/* Written, but not visible yet. */
+static int add_arrival(const struct cg_net_req *recv, const struct message *msg)
+{
+    struct loop_arrival **end = &recv->mem->arrivals, *a = malloc(sizeof(*a) + msg->bytes);
+
+    if (!a) return CG_ERR_NOMEM;
+    *a = (struct loop_arrival){.to = recv->buf, .bytes = msg->bytes, .n = ++recv->mem->arrived};
+    memcpy(a->data, msg->data, msg->bytes);
+    while (*end) end = &(*end)->next;
+    *end = a;
+    return CG_OK;
+}
+
+static int write_to(const struct cg_net *net, const struct cg_net_req *recv, const struct message *msg)
+{
+    if (msg->bytes > recv->bytes) return CG_ERR_LIMIT;
+    if (net->flush && recv->mem && CG_NET_CUDA == recv->mem->region.kind) return add_arrival(recv, msg);
+    if (msg->bytes) memcpy(recv->buf, msg->data, msg->bytes);
+    return CG_OK;
+}
+
+void cg_loop_show(struct cg_net_mem *mem, uint64_t upto)
+{
+    struct loop_arrival *a;
+
+    while ((a = mem->arrivals) && (!upto || a->n <= upto)) {
+        mem->arrivals = a->next;
+        if (upto) memcpy(a->to, a->data, a->bytes);
+        free(a);
+    }
+}
+
 static int deliver(struct cg_net *net, struct message *msg)
 {
     struct cg_net_req *recv = net->reqs;
 
-    while (recv && (recv->send || recv->done || recv->tag != msg->tag)) recv = recv->next;
+    while (recv && (recv->send || recv->flush || recv->done || recv->tag != msg->tag)) recv = recv->next;
     if (!recv) return 0;
-    if (msg->bytes <= recv->bytes && msg->bytes) memcpy(recv->buf, msg->data, msg->bytes);
-    finish(recv, msg->bytes <= recv->bytes ? CG_OK : CG_ERR_LIMIT);
+    finish(recv, write_to(net, recv, msg));
     recv->bytes = msg->bytes;
     if (msg->req) finish(msg->req, CG_OK);
     msg->req = NULL;
@@ -99,7 +130,9 @@ int cg_loop_progress(struct cg_net *net)
 
     pthread_mutex_lock(&cg_loop_lock);
     for (struct cg_net_req *req = net->reqs; req; req = req->next) {
-        if (req->send && !req->done && !req->msg && --req->delay <= 0) events += req->done = 1;
+        if (!(req->send || req->flush) || req->done || req->msg || --req->delay > 0) continue;
+        if (req->flush && req->tag) cg_loop_show(req->mem, req->tag);
+        events += req->done = 1;
     }
     for (struct message *msg = net->inbox, *next; msg; msg = next) {
         next = msg->next;
@@ -161,7 +194,7 @@ int cg_loop_isend(struct cg_net *net, struct cg_net_ep *ep, uint64_t tag, const 
 int cg_loop_irecv(struct cg_net *net, uint64_t tag, void *buf, size_t capacity, struct cg_net_mem *mem,
                       struct cg_net_req **out)
 {
-    struct cg_net_req fields = {.tag = tag, .buf = view_of(mem, buf, capacity), .bytes = capacity};
+    struct cg_net_req fields = {.tag = tag, .buf = view_of(mem, buf, capacity), .bytes = capacity, .mem = mem};
 
     if (!fields.buf && capacity) return CG_ERR_ARG;
     pthread_mutex_lock(&cg_loop_lock);
@@ -183,6 +216,17 @@ int cg_loop_test(struct cg_net *net, struct cg_net_req *req, size_t *bytes)
     }
     pthread_mutex_unlock(&cg_loop_lock);
     return rc;
+}
+
+int cg_loop_flush(struct cg_net *net, struct cg_net_mem *mem, struct cg_net_req **out)
+{
+    struct cg_net_req fields = {.flush = 1, .mem = mem, .tag = mem->arrived};
+
+    pthread_mutex_lock(&cg_loop_lock);
+    fields.delay = 1 + cg_loop_draw(net, net->delay);
+    *out = add_req(net, &fields);
+    pthread_mutex_unlock(&cg_loop_lock);
+    return *out ? CG_OK : CG_ERR_NOMEM;
 }
 
 void cg_loop_cancel(struct cg_net *net, struct cg_net_req *req)

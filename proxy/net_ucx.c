@@ -119,28 +119,34 @@ static void ucx_props(struct cg_net *net, struct cg_net_props *props)
                                    .reports_peer_death = 1};
 }
 
-static int query_address(struct cg_net *net, uint32_t flags, void *addr, size_t *len)
+/* A handle: this mark, then UCX's address, which knows its own length. */
+static const char mark[8] = "UCXaddr";
+
+static int query_address(struct cg_net *net, uint32_t flags, char *handle, size_t *len)
 {
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
                               .address_flags = flags};
     ucs_status_t rc = ucp_worker_query(net->worker, &attr);
 
     if (UCS_OK != rc) return cg_ucx_status(rc);
-    *len = attr.address_length;
-    if (*len <= CG_NET_ADDR_MAX) memcpy(addr, attr.address, *len);
+    *len = sizeof(mark) + attr.address_length;
+    if (*len <= CG_NET_HANDLE_MAX) {
+        memcpy(handle, mark, sizeof(mark));
+        memcpy(handle + sizeof(mark), attr.address, attr.address_length);
+    }
     ucp_worker_release_address(net->worker, attr.address);
-    return *len <= CG_NET_ADDR_MAX ? CG_OK : CG_ERR_LIMIT;
+    return *len <= CG_NET_HANDLE_MAX ? CG_OK : CG_ERR_LIMIT;
 }
 
 /* Hosts with many adapters have long addresses; without the shared-memory part they may still fit. */
-static int ucx_address(struct cg_net *net, void *addr, size_t *len)
+static int ucx_listen(struct cg_net *net, void *handle, size_t *len)
 {
-    int rc = query_address(net, 0, addr, len);
+    int rc = query_address(net, 0, handle, len);
 
-    if (CG_ERR_LIMIT == rc) rc = query_address(net, UCP_WORKER_ADDRESS_FLAG_NET_ONLY, addr, len);
+    if (CG_ERR_LIMIT == rc) rc = query_address(net, UCP_WORKER_ADDRESS_FLAG_NET_ONLY, handle, len);
     if (CG_ERR_LIMIT == rc)
         cg_log(0, "the UCX address has %zu bytes, at most %d fit: name fewer devices in UCX_NET_DEVICES", *len,
-               CG_NET_ADDR_MAX);
+               CG_NET_HANDLE_MAX);
     return rc;
 }
 
@@ -156,18 +162,18 @@ static void on_error(void *arg, ucp_ep_h ucp, ucs_status_t status)
     CG_LOG(1, "UCX endpoint failed: %s", ucs_status_string(status));
 }
 
-static int ucx_connect(struct cg_net *net, const void *addr, size_t len, int remote, struct cg_net_ep **out)
+static int ucx_connect(struct cg_net *net, const void *handle, size_t len, int remote, struct cg_net_ep **out)
 {
-    struct cg_net_ep *ep = calloc(1, sizeof(*ep));
+    int marked = len > sizeof(mark) && !memcmp(handle, mark, sizeof(mark));
+    struct cg_net_ep *ep = marked ? calloc(1, sizeof(*ep)) : NULL;
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                              .address = addr,
+                              .address = (const ucp_address_t *) ((const char *) handle + sizeof(mark)),
                               .err_mode = remote ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE,
                               .err_handler = {.cb = on_error, .arg = ep}};
     ucs_status_t rc;
 
-    if (!ep) return CG_ERR_NOMEM;
-    (void) len; /* UCX addresses carry their length */
+    if (!ep) return marked ? CG_ERR_NOMEM : CG_ERR_ARG;
     rc = ucp_ep_create(net->worker, &params, &ep->ucp);
     if (UCS_OK != rc) {
         cg_log(0, "ucp_ep_create: %s: UCX_TLS and UCX_NET_DEVICES must leave a transport that reaches the peer%s",
@@ -221,26 +227,37 @@ static int ucx_ep_status(struct cg_net *net, struct cg_net_ep *ep)
     return ep->status;
 }
 
-/* Through NVLink or PCIe to another GPU of this host, or by a network device that reads and writes CUDA memory. */
-static int ucx_ep_direct(struct cg_net *net, struct cg_net_ep *ep)
+/* By the transports that the endpoint uses: copies by GPUs are behind their completion, what network devices write need
+ * not be. UCX before 1.14 does not tell. */
+static int ucx_ep_cuda(struct cg_net *net, struct cg_net_ep *ep)
 {
 #if UCP_API_VERSION >= UCP_VERSION(1, 14)
-    static const char *const direct[] = {"cuda_ipc", "rc_", "dc_", "srd", "gda"};
+    static const struct {
+        const char *prefix;
+        int bits;
+    } kinds[] = {{"cuda_ipc", CG_NET_DIRECT},
+                 {"rc_", CG_NET_DIRECT | CG_NET_FLUSH},
+                 {"dc_", CG_NET_DIRECT | CG_NET_FLUSH},
+                 {"ud_", CG_NET_FLUSH},
+                 {"srd", CG_NET_FLUSH}};
     ucp_transport_entry_t entry[32];
     ucp_ep_attr_t attr = {.field_mask = UCP_EP_ATTR_FIELD_TRANSPORTS,
                           .transports = {.entries = entry, .num_entries = 32, .entry_size = sizeof(entry[0])}};
+    int bits = 0;
 
-    if (!net->cuda || UCS_OK != ucp_ep_query(ep->ucp, &attr)) return 0;
+    if (!net->cuda || UCS_OK != ucp_ep_query(ep->ucp, &attr)) return CG_NET_FLUSH;
     for (unsigned i = 0; i < attr.transports.num_entries; i++) {
-        for (unsigned k = 0; k < sizeof(direct) / sizeof(direct[0]); k++) {
-            if (!strncmp(entry[i].transport_name, direct[k], strlen(direct[k]))) return 1;
+        for (unsigned k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+            size_t len = strlen(kinds[k].prefix);
+            if (!strncmp(entry[i].transport_name, kinds[k].prefix, len)) bits |= kinds[k].bits;
         }
     }
+    return bits;
 #else
     (void) net;
     (void) ep;
+    return CG_NET_FLUSH;
 #endif
-    return 0;
 }
 
 /* Short messages that nobody will receive, such as a peer's last report: UCX warns its user of each that it holds. */
@@ -306,6 +323,10 @@ static int ucx_reg(struct cg_net *net, const struct cg_net_region *region, struc
                                    .length = region->bytes};
     ucs_status_t rc;
 
+    if (CG_NET_CUDA == region->kind && !net->cuda) {
+        free(mem);
+        return CG_ERR_UNSUPPORTED;
+    }
     if (!mem) return CG_ERR_NOMEM;
     mem->type = CG_NET_CUDA == region->kind ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
     params.memory_type = mem->type;
@@ -334,11 +355,12 @@ const struct cg_net_ops cg_net_ucx = {
     .open = ucx_open,
     .close = ucx_close,
     .props = ucx_props,
-    .address = ucx_address,
-    .connect = ucx_connect,
+    .listen = ucx_listen,
+    .connect = ucx_connect, /* both sides are alike */
+    .accept = ucx_connect,
     .disconnect = ucx_disconnect,
     .ep_status = ucx_ep_status,
-    .ep_direct = ucx_ep_direct,
+    .ep_cuda = ucx_ep_cuda,
     .reg = ucx_reg,
     .dereg = ucx_dereg,
     .isend = cg_ucx_isend,

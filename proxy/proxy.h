@@ -33,8 +33,11 @@ struct cg_proxy_link_config {
 struct cg_proxy_fifo {
     char *recv_slots, *send_slots; /* the CPU never touches them */
     struct cg_net_mem *mem;
-    int (*flush)(void *ctx); /* makes what the network wrote there visible to the GPU; CG_OK or an error. NULL: is */
+    /* What makes visible to the GPU what arrived there: nothing (it is), this function (CG_OK or an error), or, with
+     * net_flush, the transport's. */
+    int (*flush)(void *ctx);
     void *ctx;
+    int net_flush;
 };
 
 int cg_proxy_open(const struct cg_net_ops *ops, struct cg_net *net, struct cg_proxy **proxy);

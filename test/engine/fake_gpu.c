@@ -16,7 +16,7 @@
 #define SLOTS 32
 #define BLOCKS 256
 
-int fake_no_memory, fake_flushes, fake_packs;
+int fake_no_memory, fake_flushes, fake_flush_kind = CG_FLUSH_NONE, fake_packs;
 int fake_no_gpu, fake_no_peer, fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 unsigned fake_seed = 1;
 
@@ -163,7 +163,11 @@ static void kernels_see_fifos(struct cg_gpu *gpu, int access)
     }
 }
 
-int cg_gpu_flush_kind(struct cg_gpu *gpu) { return gpu->device ? CG_FLUSH_NONE : CG_FLUSH_HOST; }
+int cg_gpu_flush_kind(struct cg_gpu *gpu)
+{
+    (void) gpu;
+    return fake_flush_kind;
+}
 
 int cg_gpu_flush(struct cg_gpu *gpu)
 {

@@ -15,7 +15,7 @@ extern int fake_no_gpu, fake_no_peer;
 /* Overwritten boxes; operations that the fast executor ran; bytes copied between kinds of memory. */
 extern int fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 /* Allocation of GPU memory for FIFOs fails; flushes of what the network wrote there. */
-extern int fake_no_memory, fake_flushes;
+extern int fake_no_memory, fake_flushes, fake_flush_kind;
 extern int fake_packs; /* kernels that packed or unpacked */
 extern unsigned fake_seed;
 /* The device that is current in this thread, -1: none. */

@@ -84,6 +84,7 @@ int mesh_open(struct mesh *m)
 {
     for (uint32_t r = 0; r < m->n; r++) {
         struct cg_proc_config config = {.params = m->params[r], .self = m->name[r], .net = m->net,
+                                        .net_hint = m->hint,
                                         .table = m->table[r], .local_rank = r, .local_size = m->n};
         int rc = cg_proc_open(&config, &m->proc[r], &m->card[r]);
         if (CG_OK != rc) return rc;

@@ -17,6 +17,7 @@ struct mesh {
     uint64_t name[MESH_MAX];
     const struct cg_net_ops *net;
     const struct cg_table *table[MESH_MAX]; /* of choices: before mesh_open; NULL = the built-in one */
+    const char *hint;
     uint64_t host[MESH_MAX]; /* before mesh_open; 0 = one host */
 };
 

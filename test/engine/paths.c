@@ -2,6 +2,7 @@
  * Which executor runs what: host and device buffers in any mixture between ranks and between send and receive buffer,
  * with pretended GPUs. */
 #include "core/log.h"
+#include "kernels/cuda/gpu.h"
 #include "kernels/host/host.h"
 #include "test/engine/fake_gpu.h"
 #include "test/engine/mesh.h"
@@ -82,7 +83,10 @@ static void all_of(struct plan_of_call *p, int kind)
     for (int r = 0; r < MESH_MAX; r++) p->src[r] = p->dst[r] = kind;
 }
 
-static int gpu_fifo = -1; /* the parameter */
+/* Of test_net and its like: the parameter, the transport. */
+static int gpu_fifo = -1;
+static const struct cg_net_ops *net = &cg_net_loop;
+static const char *hint;
 
 /* hosts: that many ranks share one; 0: all. */
 static void set_hosts(struct mesh *m, struct mesh_comm *c, uint32_t n, uint32_t hosts)
@@ -90,7 +94,8 @@ static void set_hosts(struct mesh *m, struct mesh_comm *c, uint32_t n, uint32_t 
     fake_no_gpu = fake_no_peer = fake_overruns = fake_fast_done = fake_gpu_done = fake_copies = 0;
     fake_no_memory = fake_flushes = 0;
     mesh_init(m, n);
-    m->net = &cg_net_loop;
+    m->net = net;
+    m->hint = hint;
     for (uint32_t r = 0; hosts && r < n; r++) m->host[r] = 1 + r / hosts;
     for (uint32_t r = 0; r < n; r++) {
         m->params[r].slot_bytes = 1024;
@@ -281,35 +286,57 @@ static void test_outstanding_mixture(void **state)
     unset(&m, &c);
 }
 
+static int flushes(struct cg_net *n, struct cg_net_ep *ep)
+{
+    return cg_net_loop.ep_cuda(n, ep) | CG_NET_FLUSH;
+}
+
 /* Over the network: FIFO slots in GPU memory for what a kernel moves in large messages, in host memory for the rest, as
  * each rank chooses for itself and each operation; the CPU never touches those of the GPU. */
+static void over_net(uint32_t n)
+{
+    struct cg_counters counters;
+    uint64_t from_gpu = 0, registered = 0;
+    struct mesh m;
+    struct mesh_comm c;
+    unsigned seed = 300 + n;
+
+    set_hosts(&m, &c, n, 1 + n / 4);
+    for (int i = 0; i < 200; i++) {
+        struct plan_of_call p = {.count = 1 + (uint64_t) rand_r(&seed) % COUNT_MAX, .inplace = 1};
+        all_of(&p, DEVICE);
+        for (uint32_t r = 0; i % 3 && r < n; r++) p.dst[r] = rand_r(&seed) % 2;
+        run(&m, &c, &p, &seed);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        cg_proc_get_counters(m.proc[r], &counters);
+        assert_in_range(counters.gpu_messages, 1, counters.messages - 1);
+        from_gpu += counters.gpu_messages;
+        registered += counters.registrations;
+    }
+    assert_true(from_gpu > 100);
+    assert_true(registered <= 4 * n);
+    unset(&m, &c);
+}
+
+/* Data of the network shows at once, or when the GPU or the transport has flushed it. */
 static void test_net(void **state)
 {
+    struct cg_net_ops behind = cg_net_loop;
+
     (void) state;
+    behind.ep_cuda = flushes;
     for (uint32_t n = 2; n <= 8; n += 2) {
-        struct cg_counters counters;
-        uint64_t from_gpu = 0, registered = 0;
-        struct mesh m;
-        struct mesh_comm c;
-        unsigned seed = 300 + n;
-        set_hosts(&m, &c, n, 1 + n / 4);
-        for (int i = 0; i < 300; i++) {
-            struct plan_of_call p = {.count = 1 + (uint64_t) rand_r(&seed) % COUNT_MAX};
-            all_of(&p, DEVICE);
-            for (uint32_t r = 0; i % 3 && r < n; r++) p.dst[r] = rand_r(&seed) % 2;
-            p.inplace = 1;
-            run(&m, &c, &p, &seed);
-            for (uint32_t r = 0; (i == 20 || i == 299) && r < n; r++) {
-                cg_proc_get_counters(m.proc[r], &counters);
-                from_gpu += counters.gpu_messages;
-                registered += i == 20 ? 0 : counters.registrations;
-                assert_true(counters.gpu_messages < counters.messages);
-            }
+        for (fake_flush_kind = CG_FLUSH_NONE; fake_flush_kind <= CG_FLUSH_NET; fake_flush_kind++) {
+            net = fake_flush_kind == CG_FLUSH_HOST ? &behind : &cg_net_loop;
+            hint = fake_flush_kind == CG_FLUSH_NET ? "seed=4,delay=3,reorder=1,flush=1,slow=2" : "seed=5,delay=3";
+            over_net(n);
+            assert_int_equal(fake_flush_kind == CG_FLUSH_HOST, fake_flushes > 100);
         }
-        assert_true(from_gpu > 100 && fake_flushes > 100);
-        assert_true(registered <= 4 * n);
-        unset(&m, &c);
     }
+    fake_flush_kind = CG_FLUSH_NONE;
+    net = &cg_net_loop;
+    hint = NULL;
 }
 
 /* What a rank has no GPU memory for, or does not want there, stays in host memory. */

@@ -27,6 +27,14 @@ test_gpu_sm_manners_CFLAGS = $(cg_cflags)
 test_gpu_sm_manners_LDFLAGS = $(cg_ldflags)
 test_gpu_sm_manners_LDADD = $(sm_libs)
 
+# The transports, with memory of the GPU.
+check_PROGRAMS += test/gpu/net_cuda
+TESTS += test/gpu/net_cuda
+test_gpu_net_cuda_SOURCES = test/gpu/net_cuda.c $(cg_conformance)
+test_gpu_net_cuda_CFLAGS = $(cg_cflags)
+test_gpu_net_cuda_LDFLAGS = $(cg_ldflags)
+test_gpu_net_cuda_LDADD = $(sm_libs) $(CMOCKA_LIBS)
+
 # The fast executor, with ranks as processes. fast_time prints a table.
 check_PROGRAMS += test/gpu/fast_check test/gpu/fast_time
 TESTS += test/gpu/fast_check

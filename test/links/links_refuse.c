@@ -33,8 +33,8 @@ static void lie_offset_lines(struct cg_link_msg *m) { m->offset = 0; }
 static void lie_chunk_bytes(struct cg_link_msg *m) { m->chunk_bytes = 4096; }
 static void lie_status(struct cg_link_msg *m) { m->status = CG_AGAIN; }
 static void lie_status_low(struct cg_link_msg *m) { m->status = -1000; }
-static void lie_no_address(struct cg_link_msg *m) { m->addr_len = 0; }
-static void lie_address(struct cg_link_msg *m) { m->addr_len = CG_NET_ADDR_MAX + 1; }
+static void lie_no_handle(struct cg_link_msg *m) { m->handle_len = 0; }
+static void lie_handle(struct cg_link_msg *m) { m->handle_len = CG_NET_HANDLE_MAX + 1; }
 
 static const struct lie {
     void (*tell)(struct cg_link_msg *m);
@@ -47,7 +47,7 @@ static const struct lie {
     {lie_line_max, BOTH, BOTH},     {lie_lines_bytes, BOTH, BOTH},   {lie_offset_end, BOTH, BOTH},
     {lie_offset_wraps, BOTH, BOTH}, {lie_offset_odd, BOTH, BOTH},    {lie_offset_lines, BOTH, BOTH},
     {lie_chunk_bytes, BOTH, BOTH},  {lie_status, BOTH, BOTH},        {lie_status_low, BOTH, BOTH},
-    {lie_no_address, BOTH, NET},    {lie_address, BOTH, NET},
+    {lie_no_handle, BOTH, NET},    {lie_handle, BOTH, NET},
 };
 
 /* A lie in the offer or the answer is refused, said so to the other side, and costs only that link. */
@@ -74,11 +74,11 @@ static void try_lie(struct pair *p, const struct medium_row *row, const struct l
     if (r.hi) cg_link_abandon(p->hi.links, r.hi);
 }
 
-/* A transport that believes in the length of an address. */
+/* A transport that believes in the length of a handle. */
 static int trusting_connect(struct cg_net *net, const void *addr, size_t len, int remote, struct cg_net_ep **ep)
 {
     (void) len;
-    return cg_net_loop.connect(net, addr, 2 * sizeof(uint64_t), remote, ep);
+    return cg_net_loop.connect(net, addr, 3 * sizeof(uint64_t), remote, ep);
 }
 
 static void test_lies(void **state)
@@ -87,7 +87,7 @@ static void test_lies(void **state)
     const struct medium_row rows[] = {media_rows[0], {"net", CG_MEDIUM_NET, &trusting, NULL}};
 
     (void) state;
-    trusting.connect = trusting_connect;
+    trusting.connect = trusting.accept = trusting_connect;
     for (const struct medium_row *row = rows; row < rows + 2; row++) {
         for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
             for (int where = OFFER; where <= ANSWER; where++) {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#define TAG(n) (0x1234567800636770u + ((uint64_t) (n) << 24))
 #define MANY 400
 
 double test_seconds(void)
@@ -16,11 +15,37 @@ double test_seconds(void)
     return (double) t.tv_sec + (double) t.tv_nsec * 1e-9;
 }
 
+/* One side connects, the other accepts; each tries before the other is there. */
+static void join(struct duo *d, int remote)
+{
+    char handle[2][CG_NET_HANDLE_MAX], again[CG_NET_HANDLE_MAX];
+    int rc[2] = {CG_AGAIN, CG_AGAIN};
+    double end = test_seconds() + 20;
+    size_t len[2], len_again;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(CG_OK, d->ops->listen(d->net[i], handle[i], &len[i]));
+        assert_in_range(len[i], 1, CG_NET_HANDLE_MAX);
+        assert_int_equal(CG_OK, d->ops->listen(d->net[i], again, &len_again));
+        assert_int_equal(len[i], len_again);
+        assert_memory_equal(handle[i], again, len[i]);
+    }
+    while (CG_AGAIN == rc[0] || CG_AGAIN == rc[1]) {
+        if (rc[1]) rc[1] = d->ops->accept(d->net[1], handle[0], len[0], remote, &d->ep[1]);
+        if (rc[0]) rc[0] = d->ops->connect(d->net[0], handle[1], len[1], remote, &d->ep[0]);
+        if (test_seconds() > end) fail_msg("%s: the two sides do not find each other", d->ops->name);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(CG_OK, rc[i]);
+        assert_non_null(d->ep[i]);
+        assert_int_equal(CG_OK, d->ops->ep_status(d->net[i], d->ep[i]));
+    }
+}
+
 int duo_open(struct duo *d, const struct cg_net_ops *ops, const char *hint, int remote)
 {
     struct cg_params params;
-    char why[256] = "", addr[CG_NET_ADDR_MAX];
-    size_t len;
+    char why[256] = "";
 
     cg_params_default(&params);
     d->ops = ops;
@@ -30,12 +55,7 @@ int duo_open(struct duo *d, const struct cg_net_ops *ops, const char *hint, int 
         return 0;
     }
     assert_int_equal(CG_OK, ops->open(&params, hint, &d->net[1], why, sizeof(why)));
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(CG_OK, ops->address(d->net[!i], addr, &len));
-        assert_in_range(len, 1, CG_NET_ADDR_MAX);
-        assert_int_equal(CG_OK, ops->connect(d->net[i], addr, len, remote, &d->ep[i]));
-        assert_int_equal(CG_OK, ops->ep_status(d->net[i], d->ep[i]));
-    }
+    join(d, remote);
     return 1;
 }
 
@@ -45,7 +65,7 @@ void duo_close(struct duo *d)
     d->ops->close(d->net[1]);
 }
 
-static void progress(struct duo *d)
+void duo_progress(struct duo *d)
 {
     d->ops->progress(d->net[0]);
     d->ops->progress(d->net[1]);
@@ -59,7 +79,7 @@ struct cg_net_req *duo_send(struct duo *d, int from, uint64_t tag, const void *b
     int rc;
 
     while (CG_AGAIN == (rc = d->ops->isend(d->net[from], d->ep[from], tag, buf, bytes, NULL, &req))) {
-        progress(d);
+        duo_progress(d);
         if (test_seconds() > end) fail_msg("%s: no room for a send", d->ops->name);
     }
     assert_int_equal(CG_OK, rc);
@@ -82,13 +102,13 @@ int duo_wait(struct duo *d, int at, struct cg_net_req *req, size_t *bytes)
     int rc;
 
     while (CG_AGAIN == (rc = d->ops->test(d->net[at], req, bytes))) {
-        progress(d);
+        duo_progress(d);
         if (test_seconds() > end) fail_msg("%s: a request does not complete", d->ops->name);
     }
     return rc;
 }
 
-static void wait_ok(struct duo *d, int at, struct cg_net_req *req, size_t expected)
+void duo_wait_ok(struct duo *d, int at, struct cg_net_req *req, size_t expected)
 {
     size_t bytes = SIZE_MAX;
 
@@ -96,12 +116,12 @@ static void wait_ok(struct duo *d, int at, struct cg_net_req *req, size_t expect
     assert_int_equal(expected, bytes);
 }
 
-static void fill(char *buf, size_t bytes, unsigned seed)
+void duo_fill(char *buf, size_t bytes, unsigned seed)
 {
     for (size_t i = 0; i < bytes; i++) buf[i] = (char) (seed + i * 7 + (i >> 8) * 3);
 }
 
-static void check(const char *buf, size_t bytes, unsigned seed)
+void duo_check(const char *buf, size_t bytes, unsigned seed)
 {
     for (size_t i = 0; i < bytes; i++) {
         if (buf[i] != (char) (seed + i * 7 + (i >> 8) * 3)) fail_msg("message %u: byte %zu is wrong", seed, i);
@@ -115,12 +135,12 @@ static void zero_bytes(struct duo *d)
     char got[8];
     struct cg_net_req *recv = duo_recv(d, 1, TAG(1), got, sizeof(got)), *send = duo_send(d, 0, TAG(1), got, 0);
 
-    wait_ok(d, 1, recv, 0);
-    wait_ok(d, 0, send, 0);
+    duo_wait_ok(d, 1, recv, 0);
+    duo_wait_ok(d, 0, send, 0);
     send = duo_send(d, 1, TAG(1), NULL, 0); /* before its receive, and nowhere */
     recv = duo_recv(d, 0, TAG(1), NULL, 0);
-    wait_ok(d, 0, recv, 0);
-    wait_ok(d, 1, send, 0);
+    duo_wait_ok(d, 0, recv, 0);
+    duo_wait_ok(d, 1, send, 0);
 }
 
 /* Neither side waits for the other's receive to be posted first; both directions at once. */
@@ -134,19 +154,19 @@ static void sizes(struct duo *d)
         struct cg_net_req *send[2], *recv[2];
         int early = i & 1;
         for (int k = 0; k < 2; k++) {
-            fill(out + k * max, bytes[i], i * 2 + (unsigned) k);
+            duo_fill(out + k * max, bytes[i], i * 2 + (unsigned) k);
             memset(in + k * max, 0, bytes[i]);
             if (early) recv[k] = duo_recv(d, k, TAG(2), in + k * max, max);
         }
         for (int k = 0; k < 2; k++) send[k] = duo_send(d, k, TAG(2), out + k * max, bytes[i]);
-        for (int n = 0; n < 50; n++) progress(d);
+        for (int n = 0; n < 50; n++) duo_progress(d);
         for (int k = 0; k < 2; k++) {
             if (!early) recv[k] = duo_recv(d, k, TAG(2), in + k * max, max);
         }
         for (int k = 0; k < 2; k++) {
-            wait_ok(d, k, recv[k], bytes[i]);
-            wait_ok(d, k, send[k], bytes[i]);
-            check(in + k * max, bytes[i], i * 2 + (unsigned) !k);
+            duo_wait_ok(d, k, recv[k], bytes[i]);
+            duo_wait_ok(d, k, send[k], bytes[i]);
+            duo_check(in + k * max, bytes[i], i * 2 + (unsigned) !k);
         }
     }
     free(out);
@@ -166,17 +186,17 @@ static void order(struct duo *d, int posted)
         recv[i] = duo_recv(d, 1, TAG(10 + i % 3), in + (size_t) i * stride, stride);
     }
     for (int i = 0; i < MANY; i++) {
-        fill(out + (size_t) i * stride, bytes[i / 3 % 8], (unsigned) i);
+        duo_fill(out + (size_t) i * stride, bytes[i / 3 % 8], (unsigned) i);
         send[i] = duo_send(d, 0, TAG(10 + i % 3), out + (size_t) i * stride, bytes[i / 3 % 8]);
     }
     for (int i = 0; !posted && i < MANY; i++) {
         recv[i] = duo_recv(d, 1, TAG(10 + i % 3), in + (size_t) i * stride, stride);
     }
     for (int i = 0; i < MANY; i++) {
-        wait_ok(d, 1, recv[i], bytes[i / 3 % 8]);
-        check(in + (size_t) i * stride, bytes[i / 3 % 8], (unsigned) i);
+        duo_wait_ok(d, 1, recv[i], bytes[i / 3 % 8]);
+        duo_check(in + (size_t) i * stride, bytes[i / 3 % 8], (unsigned) i);
     }
-    for (int i = 0; i < MANY; i++) wait_ok(d, 0, send[i], bytes[i / 3 % 8]);
+    for (int i = 0; i < MANY; i++) duo_wait_ok(d, 0, send[i], bytes[i / 3 % 8]);
     free(out);
     free(in);
 }
@@ -190,12 +210,12 @@ static void tags(struct duo *d)
     for (unsigned i = 0; i <= 64; i++)
         recv[i] = duo_recv(d, 1, TAG(1) ^ (i ? 1ull << (i - 1) : 0), in[i], sizeof(in[i]));
     for (unsigned i = 65; i-- > 0;) {
-        fill(out, 4, i);
-        wait_ok(d, 0, duo_send(d, 0, TAG(1) ^ (i ? 1ull << (i - 1) : 0), out, 4), 4);
+        duo_fill(out, 4, i);
+        duo_wait_ok(d, 0, duo_send(d, 0, TAG(1) ^ (i ? 1ull << (i - 1) : 0), out, 4), 4);
     }
     for (unsigned i = 0; i <= 64; i++) {
-        wait_ok(d, 1, recv[i], 4);
-        check(in[i], 4, i);
+        duo_wait_ok(d, 1, recv[i], 4);
+        duo_check(in[i], 4, i);
     }
 }
 
@@ -206,16 +226,16 @@ static void too_long(struct duo *d)
     struct cg_net_req *recv[2], *send[2];
     size_t bytes;
 
-    fill(out, sizeof(out), 1);
+    duo_fill(out, sizeof(out), 1);
     memset(in, 0x55, sizeof(in));
     recv[0] = duo_recv(d, 1, TAG(4), in[0], 16);
     recv[1] = duo_recv(d, 1, TAG(4), in[1], 64);
     for (int i = 0; i < 2; i++) send[i] = duo_send(d, 0, TAG(4), out, sizeof(out));
     assert_int_equal(CG_ERR_LIMIT, duo_wait(d, 1, recv[0], &bytes));
     for (int i = 16; i < 64; i++) assert_int_equal(0x55, in[0][i]);
-    wait_ok(d, 1, recv[1], 64);
-    check(in[1], 64, 1);
-    for (int i = 0; i < 2; i++) wait_ok(d, 0, send[i], 64);
+    duo_wait_ok(d, 1, recv[1], 64);
+    duo_check(in[1], 64, 1);
+    for (int i = 0; i < 2; i++) duo_wait_ok(d, 0, send[i], 64);
     assert_int_equal(CG_OK, d->ops->ep_status(d->net[0], d->ep[0]));
 }
 
@@ -226,42 +246,36 @@ static void cancel(struct duo *d)
     struct cg_net_req *first = duo_recv(d, 1, TAG(5), in[0], 100), *second = duo_recv(d, 1, TAG(5), in[1], 100), *send;
 
     memset(in, 0x55, sizeof(in));
-    fill(out, sizeof(out), 3);
+    duo_fill(out, sizeof(out), 3);
     d->ops->cancel(d->net[1], first);
     send = duo_send(d, 0, TAG(5), out, sizeof(out));
-    wait_ok(d, 1, second, sizeof(out));
-    wait_ok(d, 0, send, sizeof(out));
-    check(in[1], sizeof(out), 3);
+    duo_wait_ok(d, 1, second, sizeof(out));
+    duo_wait_ok(d, 0, send, sizeof(out));
+    duo_check(in[1], sizeof(out), 3);
     for (int i = 0; i < 100; i++) assert_int_equal(0x55, in[0][i]);
 }
 
-static void registered(struct duo *d)
+/* What is no handle of this transport. */
+static void bad_handle(struct duo *d)
 {
-    size_t bytes = 1u << 20;
-    char *memory = aligned_alloc(4096, 2 * bytes);
-    struct cg_net_mem *mem[2] = {NULL, NULL};
-    struct cg_net_req *send, *recv;
+    char handle[CG_NET_HANDLE_MAX] = {0};
+    struct cg_net_ep *ep;
 
-    if (!d->ops->reg) {
-        assert_null(d->ops->dereg);
-        free(memory);
-        return;
+    for (size_t len = 0; len <= sizeof(handle); len = 2 * len + 1) {
+        assert_int_equal(CG_ERR_ARG, d->ops->connect(d->net[0], handle, len, 0, &ep));
+        assert_int_equal(CG_ERR_ARG, d->ops->accept(d->net[1], handle, len, 0, &ep));
     }
-    for (int i = 0; i < 2; i++) {
-        struct cg_net_region region = {memory, 2 * bytes, CG_NET_HOST, -1};
-        assert_int_equal(CG_OK, d->ops->reg(d->net[i], &region, &mem[i]));
-    }
-    fill(memory, bytes, 9);
-    for (size_t n = bytes; n >= 64; n /= 8) {
-        memset(memory + bytes, 0, bytes);
-        assert_int_equal(CG_OK, d->ops->irecv(d->net[1], TAG(6), memory + bytes, bytes, mem[1], &recv));
-        assert_int_equal(CG_OK, d->ops->isend(d->net[0], d->ep[0], TAG(6), memory, n, mem[0], &send));
-        wait_ok(d, 1, recv, n);
-        wait_ok(d, 0, send, n);
-        check(memory + bytes, n, 9);
-    }
-    for (int i = 0; i < 2; i++) d->ops->dereg(d->net[i], mem[i]);
-    free(memory);
+}
+
+/* An endpoint that was given up takes no others along. */
+static void disconnected(struct duo *d)
+{
+    char in[8];
+    struct cg_net_req *recv = duo_recv(d, 0, TAG(9), in, sizeof(in));
+
+    d->ops->disconnect(d->net[0], d->ep[0]);
+    for (int i = 0; i < 50; i++) duo_progress(d);
+    d->ops->cancel(d->net[0], recv);
 }
 
 /* Closing takes what is outstanding along, on both sides and in all stages. */
@@ -275,7 +289,7 @@ static void close_outstanding(const struct cg_net_ops *ops, const char *hint, in
     assert_true(duo_open(&d, ops, hint, remote));
     for (int i = 0; i < 20; i++) duo_recv(&d, i & 1, TAG(7), in[i], sizeof(in[i]));
     duo_send(&d, 0, TAG(8), memory, 1u << 20); /* never received */
-    for (int i = 0; i < 50; i++) progress(&d);
+    for (int i = 0; i < 50; i++) duo_progress(&d);
     if (CG_OK == d.ops->isend(d.net[1], d.ep[1], TAG(8), memory + (1u << 20), 1u << 20, NULL, &req)) {
         duo_recv(&d, 0, TAG(8), memory + (2u << 20), 1u << 20); /* under way or not */
     }
@@ -302,8 +316,10 @@ int conformance_run(const struct cg_net_ops *ops, const char *hint, int remote)
     tags(&d);
     too_long(&d);
     cancel(&d);
-    registered(&d);
+    conformance_memory(&d);
+    bad_handle(&d);
     zero_bytes(&d);
+    disconnected(&d);
     duo_close(&d);
     close_outstanding(ops, hint, remote);
     return 1;

@@ -35,13 +35,19 @@ void side_close(struct side *side)
 
 struct cg_net_ep *side_connect(struct side *from, struct side *to, int remote)
 {
-    char addr[CG_NET_ADDR_MAX];
+    char addr[CG_NET_HANDLE_MAX];
     struct cg_net_ep *ep = NULL;
     size_t len = 0;
 
-    assert_int_equal(CG_OK, to->ops->address(to->net, addr, &len));
-    assert_in_range(len, 1, CG_NET_ADDR_MAX);
-    assert_int_equal(CG_OK, from->ops->connect(from->net, addr, len, remote, &ep));
+    int rc;
+
+    assert_int_equal(CG_OK, to->ops->listen(to->net, addr, &len));
+    assert_in_range(len, 1, CG_NET_HANDLE_MAX);
+    while (CG_AGAIN == (rc = (from < to ? from->ops->accept : from->ops->connect)(from->net, addr, len, remote, &ep))) {
+        to->ops->progress(to->net);
+        from->ops->progress(from->net);
+    }
+    assert_int_equal(CG_OK, rc);
     return ep;
 }
 

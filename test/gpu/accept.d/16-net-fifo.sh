@@ -13,6 +13,11 @@ net() { # seconds gpu_fifo slot_bytes slots arguments of coll_gpu_perf...
         --mca coll_gpu_slot_bytes "$slot_bytes" --mca coll_gpu_slots "$slots" "$build/coll_gpu_perf" -m device "$@"
 }
 
+"$run_in_tree" "$programs/net_cuda" || case $? in
+    77) echo 'net_cuda was skipped' ;;
+    *) failed="${failed}the transports with GPU memory: exit status $?; " ;;
+esac
+
 # Both kinds of slots in turn, every rank choosing for itself.
 try 'checked' 120 2 --mca coll_gpu_virtual_nodes 2 --mca coll_gpu_gpu_fifo 1 \
     "$build/coll_gpu_perf" -m device -b 4 -e 64M -f 4 -n 3 -w 1 -c 1
