@@ -135,7 +135,7 @@ void cg_group_trace(const struct cg_group *group, struct cg_trace *trace);
 struct cg_counters {
     uint64_t posts, native_host, native_gpu, native_fast, bounced, setups, setup_failures, errors, packed;
     uint64_t launches, doorbells, longest_ns, messages, chunks, chunk_bytes, links, tenants, descriptors;
-    uint64_t gpu_messages, registrations, fifo_bytes;
+    uint64_t gpu_messages, registrations, fifo_bytes, workers, connections;
 };
 void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c);
 

@@ -333,6 +333,8 @@ void cg_proc_get_counters(struct cg_proc *proc, struct cg_counters *c)
     c->messages = lc.messages;
     c->gpu_messages = lc.gpu_messages;
     c->registrations = lc.registrations;
+    c->workers = lc.workers;
+    c->connections = lc.connections;
     c->fifo_bytes = lc.fifo_bytes;
     for (int d = 0; d < CG_MAX_GPUS; d++) {
         struct cg_gpu_counters gc;

@@ -289,6 +289,14 @@ int cg_links_region(const struct cg_links *links, unsigned i, void **addr, size_
     return 1;
 }
 
+static uint64_t connections(const struct cg_links *links)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < links->npeers; i++) n += links->peer[i]->ep != NULL;
+    return n;
+}
+
 void cg_links_get_counters(const struct cg_links *links, struct cg_links_counters *c)
 {
     uint64_t fifo_bytes = 0;
@@ -301,6 +309,8 @@ void cg_links_get_counters(const struct cg_links *links, struct cg_links_counter
                                     .links = links->nlinks,
                                     .tenants = links->tenants,
                                     .registrations = links->registrations,
+                                    .workers = links->net != NULL,
+                                    .connections = connections(links),
                                     .descriptors = links->arena.nchunks + (links->pass.fd >= 0),
                                     .gpu_messages = links->proxy ? cg_proxy_gpu_messages(links->proxy) : 0,
                                     .messages = links->proxy ? cg_proxy_messages(links->proxy) : 0};

@@ -130,6 +130,7 @@ int cg_links_region(const struct cg_links *links, unsigned i, void **addr, size_
 struct cg_links_counters {
     uint64_t chunks, chunk_bytes, peers, links, tenants, registrations, descriptors, messages, gpu_messages;
     uint64_t fifo_bytes; /* GPU memory */
+    uint64_t workers, connections; /* of the network transport */
 };
 void cg_links_get_counters(const struct cg_links *links, struct cg_links_counters *c);
 

@@ -82,6 +82,8 @@ static void reg_counters(void)
         {"longest_ns", "Longest residency of a kernel in nanoseconds", offsetof(struct cg_counters, longest_ns)},
         {"messages", "Network messages of the proxy", offsetof(struct cg_counters, messages)},
         {"gpu_messages", "Network messages sent from GPU memory", offsetof(struct cg_counters, gpu_messages)},
+        {"workers", "Workers of the network transport", offsetof(struct cg_counters, workers)},
+        {"connections", "Connections to other processes", offsetof(struct cg_counters, connections)},
         {"registrations", "Registrations of memory with the network", offsetof(struct cg_counters, registrations)},
         {"fifo_bytes", "Bytes of GPU memory for network FIFOs", offsetof(struct cg_counters, fifo_bytes)},
         {"chunks", "Chunks of shared memory", offsetof(struct cg_counters, chunks)},

@@ -65,6 +65,39 @@ static void come_and_go(int n)
           (unsigned long long) test_counter("chunk_bytes"));
 }
 
+/* So many at once: one worker, a connection to each neighbour, a registration for each chunk of memory, as after the
+ * first of them; and the same once more when all have gone and come again. */
+static void at_once(int n)
+{
+    MPI_Comm *dup = malloc((size_t) n * sizeof(*dup));
+    uint64_t connections = 0, registrations = 0;
+
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < n; i++) {
+            MPI_Comm_dup(MPI_COMM_WORLD, &dup[i]);
+            MPI_Allreduce(in, out, 1, MPI_INT, MPI_SUM, dup[i]);
+            if (i == 0 && round == 0) connections = test_counter("connections");
+        }
+        for (int i = 0; i < n; i += n / 50 + 1) intra(dup[i], "one of many");
+        CHECK(test_counter("workers") == 1, "%llu workers", (unsigned long long) test_counter("workers"));
+        CHECK(connections > 0 && test_counter("connections") == connections, "%llu connections instead of %llu",
+              (unsigned long long) test_counter("connections"), (unsigned long long) connections);
+        CHECK(test_counter("registrations") <= test_counter("chunks"), "%llu registrations of %llu chunks",
+              (unsigned long long) test_counter("registrations"), (unsigned long long) test_counter("chunks"));
+        CHECK(round == 0 || test_counter("registrations") == registrations, "registrations grew from %llu to %llu",
+              (unsigned long long) registrations, (unsigned long long) test_counter("registrations"));
+        registrations = test_counter("registrations");
+        for (int i = 0; i < n; i++) MPI_Comm_free(&dup[i]);
+    }
+    CHECK(test_counter("links") >= (uint64_t) n, "%llu links: the calls were not native",
+          (unsigned long long) test_counter("links"));
+    if (test_rank == 0)
+        printf("%d communicators: %llu workers, %llu connections, %llu registrations\n", n,
+               (unsigned long long) test_counter("workers"), (unsigned long long) connections,
+               (unsigned long long) registrations);
+    free(dup);
+}
+
 static void split(void)
 {
     MPI_Comm half, again;
@@ -118,7 +151,7 @@ static void spawn(char *program)
     with_relatives(inter, 0);
 }
 
-/* argv: how many communicators; "spawn" to spawn. */
+/* argv: how many communicators; "spawn" to spawn, "at_once" for so many at once and nothing else. */
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
@@ -127,6 +160,10 @@ int main(int argc, char **argv)
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
         with_relatives(parent, 1);
+        return test_end();
+    }
+    if (argc > 2 && !strcmp(argv[2], "at_once")) {
+        at_once(atoi(argv[1]));
         return test_end();
     }
     intra(MPI_COMM_WORLD, "world");

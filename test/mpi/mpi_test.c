@@ -16,7 +16,8 @@ static struct {
     MPI_T_pvar_handle handle;
 } counters[] = {{"posts", NULL},          {"native_host", NULL}, {"bounced", NULL}, {"setups", NULL},
                 {"packed", NULL}, {"setup_failures", NULL}, {"errors", NULL},      {"staged", NULL},  {"passed", NULL},
-                {"links", NULL},          {"tenants", NULL},     {"messages", NULL}, {"chunk_bytes", NULL}};
+                {"links", NULL},          {"tenants", NULL},     {"messages", NULL}, {"chunk_bytes", NULL},
+                {"chunks", NULL},         {"workers", NULL},     {"connections", NULL}, {"registrations", NULL}};
 #define COUNTERS ((int) (sizeof(counters) / sizeof(counters[0])))
 
 static void open_counters(int thread_level)
