@@ -107,7 +107,7 @@ static void export(struct cg_group *g)
 
 static void import(struct cg_group *g)
 {
-    int shared = 0;
+    int shared = 0, wide;
 
     for (int i = 0; i < g->nneighbors; i++) {
         const struct fast_note *note = g->link[i]->note_in;
@@ -121,16 +121,20 @@ static void import(struct cg_group *g)
     }
     g->fast.state = CG_FAST_READY;
     g->fast.shared = shared;
-    g->fast.kind = cg_fast_window_max(g->fast.window, CG_FAST_LL128) ? CG_EXEC_FAST : CG_EXEC_FAST_LL;
+    wide = 0 != cg_fast_window_max(g->fast.window, CG_COLL_ALLREDUCE, CG_FAST_LL128);
+    g->fast.kind = wide ? CG_EXEC_FAST : CG_EXEC_FAST_LL;
     CG_LOG(2, "rank %u of %s: GPUs reach each other directly%s", g->rank, g->label, shared ? ", some are shared" : "");
 }
 
-/* The sum of complex numbers is that of their parts. */
+/* The sum of complex numbers is that of their parts. What is only moved is bytes. */
 static int type_of(const struct cg_call *call)
 {
+    if (!cg_call_reduces(call->coll)) return CG_TYPE_U8;
     if (CG_REDOP_SUM != call->redop) return call->type;
     return CG_TYPE_C32 == call->type ? CG_TYPE_F32 : CG_TYPE_C64 == call->type ? CG_TYPE_F64 : call->type;
 }
+
+static int redop_of(const struct cg_call *call) { return cg_call_reduces(call->coll) ? call->redop : CG_REDOP_SUM; }
 
 /* By what the window carries, alike on all ranks: they have announced the same kind. blocking is the same on all ranks,
  * too, as MPI's blocking and nonblocking collectives do not match. */
@@ -141,7 +145,8 @@ static const struct cg_row *choose(const struct cg_req *req)
     unsigned usable = 0;
 
     for (int p = 0; p < CG_FAST_PROTOCOLS; p++) {
-        usable |= (unsigned) (bytes <= cg_fast_window_max(g->fast.window, p)) << p;
+        uint64_t max = cg_fast_window_max(g->fast.window, req->call.coll, p);
+        usable |= (unsigned) (max && bytes <= max) << p;
     }
     if (!req->call.blocking) usable &= ~(1u << CG_FAST_COPY); /* the host drives it */
     return cg_choose_fast(g->table, req->call.coll, g->size, bytes, usable);
@@ -160,8 +165,8 @@ void cg_fast_prepare(struct cg_req *req)
     struct cg_group *g = req->group;
 
     req->fast = 0;
-    if (CG_COLL_ALLREDUCE != req->call.coll || CG_EXEC_SM != req->executor || CG_FAST_FAILED == g->fast.state ||
-        !cg_fast_knows(type_of(&req->call), req->call.redop) || !able(g))
+    if (CG_EXEC_SM != req->executor || CG_FAST_FAILED == g->fast.state || !able(g) ||
+        !cg_fast_knows(type_of(&req->call), redop_of(&req->call)))
         return;
     if (CG_FAST_OFF == g->fast.state && g->opno >= (uint32_t) g->params.fast_after) offer(g, req->dmem.device);
     if (CG_FAST_OFFERED == g->fast.state) export(g);
@@ -245,7 +250,9 @@ int cg_fast_dispatch(struct cg_req *req)
     op.src = req->src;
     op.dst = req->dst;
     op.type = type_of(&req->call);
-    op.redop = req->call.redop;
+    op.coll = req->call.coll;
+    op.root = req->call.root;
+    op.redop = redop_of(&req->call);
     op.esize = cg_type_size(op.type);
     op.count = req->bytes / (uint64_t) op.esize;
     op.protocol = req->row->protocol;

@@ -68,9 +68,9 @@ void cg_fast_window_meet(struct cg_fast_window *window, uint32_t peer, const voi
  * same ranks' processes only through a fresh alloc and import. */
 void cg_fast_window_free(struct cg_fast_window *window);
 
-/* Largest message in bytes that a protocol can carry in this window (TWO_SHOT and COPY: no limit, UINT64_MAX; 0: not at
- * all). */
-uint64_t cg_fast_window_max(const struct cg_fast_window *window, int protocol);
+/* Largest message or block in bytes of a collective that a protocol can carry in this window (UINT64_MAX: no limit; 0:
+ * not at all). */
+uint64_t cg_fast_window_max(const struct cg_fast_window *window, int coll, int protocol);
 
 /* May it be posted? What the kernels do not know, all ranks run another way. */
 static inline int cg_fast_knows(int type, int redop)
@@ -80,9 +80,12 @@ static inline int cg_fast_knows(int type, int redop)
 }
 
 struct cg_fast_op {
-    const void *src; /* == dst for in place; on this device, any alignment */
+    int coll;        /* enum cg_coll, one for which cg_fast_window_max is not 0 */
+    uint32_t root;   /* where there is one */
+    /* On this device, any alignment; in place and insignificant ones as struct cg_call has them. */
+    const void *src;
     void *dst;
-    uint64_t count;  /* elements */
+    uint64_t count;  /* elements, of the buffer or of a block */
     int type, redop, esize;
     int protocol;
     int blocks;      /* at most; 0: as many as there is work for */

@@ -95,6 +95,13 @@ CG_HD uint32_t cg_fast_part(uint32_t source, uint32_t receiver) { return source 
 #define CG_CMD_RETRY (1ull << 25)  /* of a launch: pass over the number if it was taken */
 #define CG_CMD_SKIP (1ull << 26)   /* relayed: block 0 has answered for all */
 #define CG_CMD_AHEAD (1ull << 27)  /* of a launch: nothing to do yet, its number is the last one of the launch before */
+/* Which way data flows; count is of the buffer, or of a block where there are blocks: one for each rank. */
+#define CG_CMD_FROM_ROOT (1ull << 52)
+#define CG_CMD_TO_ROOT (1ull << 53)
+#define CG_CMD_OUT_BLOCKS (1ull << 54) /* the send buffer consists of blocks */
+#define CG_CMD_IN_BLOCKS (1ull << 55)  /* the receive buffer does */
+#define CG_CMD_REDUCES (1ull << 56)
+#define CG_CMD_ROOT(m) ((uint32_t) ((m) >> 57) & 7)
 
 /* LL and LL128. In the doorbell line word k of these four is {low, number, high, number}. */
 struct cg_fast_cmd {
@@ -178,9 +185,10 @@ extern "C" {
 #endif
 
 /* In fast_kernel.cu: the functions as the current context knows them (CUfunction), by enum cg_fast_function: LL alone,
- * LL and LL128, TWO_SHOT. bulk: bytes of shared memory that bulk copies of TWO_SHOT may use, 0 if there are none.
- * Returns cudaError_t. */
-enum cg_fast_function { CG_FX_LL, CG_FX_BOTH, CG_FX_BIG, CG_FX_FUNCTIONS };
+ * LL and LL128, those of all collectives, each able to do what those before it do, and larger; TWO_SHOT. bulk: bytes of
+ * shared memory that bulk copies of TWO_SHOT may use, 0 if there are none. Returns cudaError_t. */
+enum cg_fast_function { CG_FX_LL, CG_FX_BOTH, CG_FX_MOVE, CG_FX_BIG, CG_FX_FUNCTIONS };
+const void *cg_fx_move(void); /* in fast_move.cu */
 int cg_fx_load(void *function[CG_FX_FUNCTIONS], uint32_t *bulk);
 
 #ifdef __cplusplus

@@ -74,8 +74,9 @@ static int launch_small(struct cg_fast *fast, const struct cg_fast_run *r, uint6
     fast->launched_ns = now_ns();
     fast->grid = r->blocks;
     fast->threads = r->threads;
-    fast->both = (misc & CG_CMD_LL128) != 0;
-    return cg_gpu_launch(fast->function[fast->both ? CG_FX_BOTH : CG_FX_LL], r->blocks, r->threads, 0, fast->stream, l);
+    fast->kernel = r->kernel;
+    fast->needed = r->needs;
+    return cg_gpu_launch(fast->function[r->kernel], r->blocks, r->threads, 0, fast->stream, l);
 }
 
 static int launch_big(struct cg_fast *fast, const struct cg_fast_run *r)
@@ -99,11 +100,13 @@ static int launch(struct cg_fast *fast, const struct cg_fast_run *r, uint64_t mi
     return rc;
 }
 
-/* May the lingering grid serve it? A resumed one needs the shape that it had, since positions count its passes. */
+/* May the lingering grid serve it? A resumed one needs the kernel and the shape that it had, since positions count its
+ * passes. */
 static int fits(const struct cg_fast *fast, const struct cg_fast_run *r)
 {
-    if (r->big || fast->grid < r->blocks || (!fast->both && (r->cmd.misc & CG_CMD_LL128))) return 0;
-    return (r->cmd.misc & CG_CMD_RESUME) ? fast->threads == r->threads : fast->threads >= r->threads;
+    if (r->big || fast->grid < r->blocks) return 0;
+    if (r->cmd.misc & CG_CMD_RESUME) return fast->kernel == r->kernel && fast->threads == r->threads;
+    return fast->kernel >= r->kernel && fast->threads >= r->threads;
 }
 
 /* A grid that lingers but cannot serve what comes next is told to leave: the launch queues behind it. */
@@ -121,14 +124,16 @@ static int ages(const struct cg_fast *fast)
     return now_ns() - fast->launched_ns > fast->launch.age_ns - fast->launch.age_ns / 4;
 }
 
-/* r runs in a grid that leaves after it: the next grid comes at once. If it cannot be launched, the next operation
- * tries again. */
+/* r runs in a grid that leaves after it: the next grid comes at once, of the smallest kernel that would have served all
+ * since the last launch. If it cannot be launched, the next operation tries again. */
 static void launch_ahead(struct cg_fast *fast, const struct cg_fast_run *r)
 {
     const uint64_t misc = r->cmd.misc & ~(CG_CMD_CHECK | CG_CMD_RESUME);
+    struct cg_fast_run next = *r;
 
+    next.kernel = fast->needed;
     fast->ahead_of = r->n;
-    if (launch(fast, r, misc | CG_CMD_LINGER | CG_CMD_AHEAD) != CG_OK) fast->ringable = 0;
+    if (launch(fast, &next, misc | CG_CMD_LINGER | CG_CMD_AHEAD) != CG_OK) fast->ringable = 0;
 }
 
 /* True if a lingering grid takes it. */
@@ -139,6 +144,8 @@ static int ring_for(struct cg_fast *fast, struct cg_fast_run *r)
 
     if (last) cmd.misc &= ~CG_CMD_LINGER;
     r->threads = fast->threads;
+    r->kernel = fast->kernel;
+    if (r->needs > fast->needed) fast->needed = r->needs;
     ring(fast, &cmd, r->n);
     cg_fence_sc();
     fast->counters.doorbells++;

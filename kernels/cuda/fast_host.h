@@ -4,7 +4,7 @@
 #ifndef CG_KERNELS_CUDA_FAST_HOST_H
 #define CG_KERNELS_CUDA_FAST_HOST_H
 
-#include "kernels/cuda/fast_ctl.h"
+#include "kernels/cuda/fast_flow.h"
 #include "kernels/cuda/host.h"
 #include "kernels/cuda/share.h"
 
@@ -18,6 +18,7 @@ struct cg_fast_run {
     int state, status, cancelled;
     int protocol, want_blocks;
     int blocks, threads, big;
+    int needs, kernel; /* of small ones, enum cg_fast_function: the least that serves it, and which has it */
     int seen; /* blocks known to have ended this dispatch */
     uint32_t n;
     struct cg_fast_window *window;
@@ -70,7 +71,7 @@ struct cg_fast {
     uint32_t n;                    /* last dispatch number */
     struct cg_fast_launch launch;  /* the last one of a grid that may linger */
     int ringable, grid, threads;   /* it takes doorbells; its shape */
-    int both;                      /* it knows LL128 too */
+    int kernel, needed;            /* enum cg_fast_function; the largest that an operation needed of this grid */
     uint64_t launched_ns;          /* when it was launched, or launched ahead */
     uint32_t ahead_of;             /* the dispatch beside which it was launched ahead */
     int stray;                     /* one before it may still linger: it was leaving, and may have taken the doorbell */

@@ -6,43 +6,6 @@
 #include "kernels/cuda/fast_ctl.h"
 #include "kernels/cuda/words.cuh"
 
-#define CG_LOAD_QUAD(name, order)                                                  \
-    static __device__ __forceinline__ uint4 name(const void *p)                    \
-    {                                                                              \
-        uint4 v;                                                                   \
-        asm volatile("ld." order ".global.v4.u32 {%0,%1,%2,%3},[%4];"              \
-                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)                  \
-                     : "l"(p)                                                      \
-                     : "memory");                                                  \
-        return v;                                                                  \
-    }
-CG_LOAD_QUAD(cg_quad_acquire, "acquire.sys")
-CG_LOAD_QUAD(cg_quad_relaxed, "relaxed.sys")
-CG_LOAD_QUAD(cg_gpu_quad_acquire, "acquire.gpu")
-#undef CG_LOAD_QUAD
-
-static __device__ __forceinline__ void cg_quad_store(void *p, uint4 v)
-{
-    asm volatile("st.relaxed.sys.global.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void cg_gpu_quad_store(void *p, uint4 v)
-{
-    asm volatile("st.relaxed.gpu.global.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void cg_pair_store(void *p, uint64_t x, uint64_t y)
-{
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0],{%1,%2};" ::"l"(p), "l"(x), "l"(y) : "memory");
-}
-
-static __device__ __forceinline__ void cg_store32_relaxed(uint32_t *p, uint32_t v)
-{
-    asm volatile("st.relaxed.sys.global.u32 [%0],%1;" ::"l"(p), "r"(v) : "memory");
-}
-
 /* ---- user buffers ----
  * word(k) is the index of the k-th 8-byte word, CG_NO_WORD for none; those behind the end are passed over. Plain loads:
  * whoever calls has acquired. No byte outside the buffer is touched. */

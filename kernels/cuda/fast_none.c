@@ -41,9 +41,10 @@ int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const st
 
 void cg_fast_window_free(struct cg_fast_window *window) { (void) window; }
 
-uint64_t cg_fast_window_max(const struct cg_fast_window *window, int protocol)
+uint64_t cg_fast_window_max(const struct cg_fast_window *window, int coll, int protocol)
 {
     (void) window;
+    (void) coll;
     (void) protocol;
     return 0;
 }

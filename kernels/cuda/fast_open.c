@@ -65,7 +65,9 @@ static void load(struct cg_fast *fast, struct attempt *a)
     if (failed(a, cg_fx_load(fast->function, &fast->bulk), "loading the kernels")) return;
     if (failed(a, cg_fx_copy_load(), "loading the kernels")) return;
     nothing_big.bulk = fast->bulk;
-    if (first(fast, a, CG_FX_LL, 32, 0, &nothing) || first(fast, a, CG_FX_BOTH, 32, 0, &nothing)) return;
+    for (int which = CG_FX_LL; which <= CG_FX_MOVE; which++) {
+        if (first(fast, a, which, 32, 0, &nothing)) return;
+    }
     if (first(fast, a, CG_FX_BIG, CG_TS_THREADS, fast->bulk, &nothing_big)) return;
     if (failed(a, cg_fx_copy_reduce(&nothing_copy, 1, fast->stream), "the first launch")) return;
     failed(a, cudaStreamSynchronize(fast->stream), "the first launch");

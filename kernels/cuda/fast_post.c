@@ -52,9 +52,9 @@ static void add_checks(struct cg_fast *fast, const struct cg_fast_op *op, struct
 
 static int check_op(const struct cg_fast_window *w, const struct cg_fast_op *op)
 {
-    if (!w->usable || (op->protocol == CG_FAST_COPY && op->ncheck)) return CG_ERR_ARG;
+    if (!w->usable || (op->protocol == CG_FAST_COPY && op->ncheck) || op->root >= w->view.nranks) return CG_ERR_ARG;
     if (!cg_fast_knows(op->type, op->redop)) return CG_ERR_UNSUPPORTED;
-    return op->count > cg_fast_window_max(w, op->protocol) / (uint64_t) op->esize ? CG_ERR_LIMIT : CG_OK;
+    return op->count > cg_fast_window_max(w, op->coll, op->protocol) / (uint64_t) op->esize ? CG_ERR_LIMIT : CG_OK;
 }
 
 static struct cg_fast_run *free_run(struct cg_fast *fast)
@@ -83,6 +83,11 @@ static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_win
     r->cmd.count = small ? (uint32_t) op->count : 0;
     r->cmd.seq = small ? ++w->seq : 0;
     r->cmd.misc = CG_CMD(w->index, op->type, op->redop, r->blocks, r - fast->run, __builtin_ctz((unsigned) op->esize));
+    r->cmd.misc |= cg_fast_flow(op->coll, op->root);
+    r->needs = op->coll != CG_COLL_ALLREDUCE ? CG_FX_MOVE
+               : op->protocol == CG_FAST_LL  ? CG_FX_LL
+                                             : CG_FX_BOTH;
+    r->kernel = r->needs;
     if (op->protocol == CG_FAST_LL128) r->cmd.misc |= CG_CMD_LL128;
     if (op->expect_soon && fast->lingers && small) r->cmd.misc |= CG_CMD_LINGER;
     add_checks(fast, op, r);

@@ -146,7 +146,7 @@ template <typename R> static __device__ __forceinline__ bool cg_ts_wait(struct c
 /* The group of a role's threads meets; all are told what its first thread found. */
 static __device__ __forceinline__ void cg_ts_meet(int role, uint32_t threads)
 {
-    asm volatile("bar.sync %0,%1;" ::"r"(1 + role), "r"(threads) : "memory");
+    cg_named_barrier((uint32_t) (1 + role), threads);
 }
 
 template <typename R>

@@ -56,6 +56,44 @@ static __device__ __forceinline__ void cg_gpu_pair_store(void *p, ulonglong2 v)
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0],{%1,%2};" ::"l"(p), "l"(v.x), "l"(v.y) : "memory");
 }
 
+/* Four words of 32 bits; each half of 8 bytes is a word of its own in the memory model. */
+#define CG_LOAD_QUAD(name, order)                                                  \
+    static __device__ __forceinline__ uint4 name(const void *p)                    \
+    {                                                                              \
+        uint4 v;                                                                   \
+        asm volatile("ld." order ".global.v4.u32 {%0,%1,%2,%3},[%4];"              \
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)                  \
+                     : "l"(p)                                                      \
+                     : "memory");                                                  \
+        return v;                                                                  \
+    }
+CG_LOAD_QUAD(cg_quad_acquire, "acquire.sys")
+CG_LOAD_QUAD(cg_quad_relaxed, "relaxed.sys")
+CG_LOAD_QUAD(cg_gpu_quad_acquire, "acquire.gpu")
+#undef CG_LOAD_QUAD
+
+static __device__ __forceinline__ void cg_quad_store(void *p, uint4 v)
+{
+    asm volatile("st.relaxed.sys.global.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void cg_gpu_quad_store(void *p, uint4 v)
+{
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void cg_pair_store(void *p, uint64_t x, uint64_t y)
+{
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0],{%1,%2};" ::"l"(p), "l"(x), "l"(y) : "memory");
+}
+
+static __device__ __forceinline__ void cg_store32_relaxed(uint32_t *p, uint32_t v)
+{
+    asm volatile("st.relaxed.sys.global.u32 [%0],%1;" ::"l"(p), "r"(v) : "memory");
+}
+
 /* Acquire and release in one, for relaxed accesses before and after. */
 static __device__ __forceinline__ void cg_fence_gpu(void) { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 static __device__ __forceinline__ void cg_fence_sys(void) { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
@@ -74,5 +112,13 @@ static __device__ __forceinline__ uint64_t cg_gpu_min(uint64_t *p, uint64_t v)
 {
     return atomicMin((unsigned long long *) p, (unsigned long long) v);
 }
+
+/* Threads of one block, a part of it that uses this barrier (1 to 15). */
+static __device__ __forceinline__ void cg_named_barrier(uint32_t id, uint32_t threads)
+{
+    asm volatile("bar.sync %0,%1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+#define CG_DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
 
 #endif

@@ -2,6 +2,7 @@
  * Every collective through the engine, with host and pretended device buffers in any mixture, in place and not, several
  * outstanding, against a reference. */
 #include "core/log.h"
+#include "kernels/cuda/fast.h"
 #include "kernels/host/host.h"
 #include "test/engine/fake_gpu.h"
 #include "test/engine/mesh.h"
@@ -22,7 +23,7 @@ struct side {
 
 /* One collective of all ranks. Elements are 4 bytes where it reduces, else 1. */
 struct job {
-    int coll, inplace;
+    int coll, inplace, mixed; /* mixed: buffers anywhere; else each rank's on its GPU */
     uint32_t n, root, esize;
     uint64_t count;
     uint64_t len[N_MAX][N_MAX];                        /* what p sends to q, in elements (v collectives) */
@@ -47,12 +48,13 @@ static int is_v(int coll)
            coll == CG_COLL_ALLTOALLV || coll == CG_COLL_REDUCE_SCATTER;
 }
 
-static struct side side_new(uint64_t bytes)
+static struct side side_new(const struct job *j, uint32_t p, uint64_t bytes)
 {
     struct side s = {NULL, bytes};
     uint64_t room = bytes + 16;
 
-    s.base = draw(2) ? fake_alloc((int) draw(2), room) : NULL;
+    if (!j->mixed) s.base = fake_alloc((int) p % 2, room);
+    else if (draw(2)) s.base = fake_alloc((int) draw(2), room);
     if (!s.base) s.base = malloc(room);
     memset(s.base, POISON, room);
     return s;
@@ -128,10 +130,10 @@ static void rank_begin(struct job *j, uint32_t p)
     *c = (struct cg_call){.coll = j->coll, .root = j->root, .count = v ? own : j->count,
                           .type = j->esize == 4 ? CG_TYPE_U32 : CG_TYPE_U8, .redop = CG_REDOP_SUM};
     int in_src = from_root && j->inplace && p == j->root; /* the root's block stays where it is */
-    if (!in_src && (takes || j->coll == CG_COLL_BCAST)) j->dst[p] = side_new(take_n * j->esize);
-    if (sends && !j->inplace && j->coll != CG_COLL_BCAST) j->src[p] = side_new(send_n * j->esize);
+    if (!in_src && (takes || j->coll == CG_COLL_BCAST)) j->dst[p] = side_new(j, p, take_n * j->esize);
+    if (sends && !j->inplace && j->coll != CG_COLL_BCAST) j->src[p] = side_new(j, p, send_n * j->esize);
     if (sends && !j->src[p].base && !j->dst[p].base)
-        j->src[p] = side_new(send_n * j->esize); /* in place is the root's */
+        j->src[p] = side_new(j, p, send_n * j->esize); /* in place is the root's */
     struct side *from = j->src[p].base ? &j->src[p] : &j->dst[p];
     uint64_t shift = 0;
     if (sends && from == &j->dst[p] && takes_blocks && !sends_blocks) shift = j->dst_disp[p][p];
@@ -148,9 +150,10 @@ static void rank_begin(struct job *j, uint32_t p)
     if (takes_blocks) c->dst_len = j->dst_len[p], c->dst_disp = j->dst_disp[p];
 }
 
-static void job_begin(struct job *j, int coll, uint32_t n)
+static void job_begin(struct job *j, int coll, uint32_t n, int mixed)
 {
     memset(j, 0, sizeof(*j));
+    j->mixed = mixed;
     j->coll = coll;
     j->n = n;
     j->root = (uint32_t) draw(n);
@@ -276,7 +279,7 @@ static void one_by_one(uint32_t n, int virtual_nodes, int rounds, int no_gpu)
     for (int i = 0; i < rounds; i++) {
         int coll = 1 + (int) draw(CG_COLL_COUNT - 1);
         if (!cg_group_serves(c.group[0], coll)) continue;
-        job_begin(&j, coll, n);
+        job_begin(&j, coll, n, i % 3 == 0);
         for (uint32_t p = 0; p < n; p++) assert_int_equal(mesh_post(&c, p, &j.call[p], &j.op[p]), CG_OK);
         assert_true(mesh_run(&m, j.op, (int) n, &seed));
         job_end(&j);
@@ -291,6 +294,19 @@ static void test_each(void **state)
     (void) state;
     for (uint32_t n = 1; n <= N_MAX; n++) one_by_one(n, 0, 400, n & 1);
     one_by_one(4, 0, 400, 1);
+}
+
+/* Which collectives the fast executor carries, up to its limit. */
+static void test_fast(void **state)
+{
+    (void) state;
+    memset(fake_fast_colls, 0, sizeof(fake_fast_colls));
+    for (uint32_t n = 2; n <= 8; n += 3) one_by_one(n, 0, 500, 0);
+    assert_int_equal(fake_no_gpu, 0);
+    for (int coll = 1; coll < CG_COLL_COUNT; coll++) {
+        int carried = cg_fast_window_max((const void *) &carried, coll, CG_FAST_LL) != 0;
+        if (carried != (fake_fast_colls[coll] > 20)) fail_msg("%s: %d fast", cg_coll_name(coll), fake_fast_colls[coll]);
+    }
 }
 
 static void test_each_over_net(void **state)
@@ -324,7 +340,7 @@ static void test_outstanding(void **state)
     (void) state;
     open_mesh(&m, &c, N, 0);
     for (int round = 0; round < 40; round++) {
-        for (int i = 0; i < OPS; i++) job_begin(&j[i], round ? 1 + (int) draw(CG_COLL_COUNT - 1) : 1 + i, N);
+        for (int i = 0; i < OPS; i++) job_begin(&j[i], round ? 1 + (int) draw(CG_COLL_COUNT - 1) : 1 + i, N, 1);
         for (uint32_t p = 0; p < N; p++) {
             for (int i = 0; i < OPS; i++) {
                 assert_int_equal(mesh_post(&c, p, &j[i].call[p], &j[i].op[p]), CG_OK);
@@ -345,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_served),
         cmocka_unit_test(test_each),
+        cmocka_unit_test(test_fast),
         cmocka_unit_test(test_outstanding),
         cmocka_unit_test(test_each_over_net),
     };

@@ -12,6 +12,27 @@
 
 #define SLOTS 32
 
+int fake_fast_colls[CG_COLL_COUNT];
+
+struct flow {
+    int carried, from_root, to_root, out_blocks, in_blocks, reduces;
+};
+
+static struct flow flow_of(int coll)
+{
+    switch (coll) {
+    case CG_COLL_ALLREDUCE: return (struct flow){1, 0, 0, 0, 0, 1};
+    case CG_COLL_BCAST: return (struct flow){1, 1, 0, 0, 0, 0};
+    case CG_COLL_REDUCE: return (struct flow){1, 0, 1, 0, 0, 1};
+    case CG_COLL_ALLGATHER: return (struct flow){1, 0, 0, 0, 1, 0};
+    case CG_COLL_GATHER: return (struct flow){1, 0, 1, 0, 1, 0};
+    case CG_COLL_SCATTER: return (struct flow){1, 1, 0, 1, 0, 0};
+    case CG_COLL_ALLTOALL: return (struct flow){1, 0, 0, 1, 1, 0};
+    case CG_COLL_REDUCE_SCATTER_BLOCK: return (struct flow){1, 0, 0, 1, 0, 1};
+    default: return (struct flow){0, 0, 0, 0, 0, 0};
+    }
+}
+
 struct box {
     uint64_t seq, read; /* numbers of the operation whose data it holds, and of the last that was read */
     char *data;
@@ -52,6 +73,7 @@ int cg_fast_window_alloc(struct cg_fast *fast, uint32_t nranks, uint32_t rank, i
     (*window)->fast = fast;
     (*window)->n = nranks;
     (*window)->rank = rank;
+    (*window)->peer[rank] = *window;
     memset(card, 0, sizeof(*card));
     card->address = (uint64_t) (uintptr_t) *window;
     return CG_OK;
@@ -81,9 +103,12 @@ void cg_fast_window_free(struct cg_fast_window *window)
     free(window);
 }
 
-uint64_t cg_fast_window_max(const struct cg_fast_window *window, int protocol)
+uint64_t cg_fast_window_max(const struct cg_fast_window *window, int coll, int protocol)
 {
-    return window && protocol >= 0 ? UINT64_MAX : 0;
+    int carried = flow_of(coll).carried;
+
+    if (protocol < 0 || !window || !carried) return 0;
+    return coll == CG_COLL_ALLREDUCE ? UINT64_MAX : CG_FAST_TWO_SHOT == protocol ? 0 : 2000;
 }
 
 int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *window, const struct cg_fast_op *op, int *id)
@@ -111,33 +136,52 @@ static int checks(const struct cg_fast_op *op)
     return CG_OK;
 }
 
+/* Does data go from one rank to the other? */
+static int flows(const struct cg_fast_op *op, uint32_t from, uint32_t to)
+{
+    struct flow f = flow_of(op->coll);
+
+    return (!f.from_root || from == op->root) && (!f.to_root || to == op->root);
+}
+
+/* What a rank sends to p, itself included: a copy. */
+static char *parcel(const struct cg_fast_window *w, uint32_t p, uint64_t bytes)
+{
+    char *copy = malloc(bytes);
+
+    if (flows(&w->op, w->rank, p))
+        memcpy(copy, (const char *) w->op.src + (flow_of(w->op.coll).out_blocks ? p * bytes : 0), bytes);
+    return copy;
+}
+
+/* A box is filled whether or not there is data in it. */
 static void send_all(struct cg_fast_window *w, uint64_t bytes)
 {
     w->seq++;
     for (uint32_t p = 0; p < w->n; p++) {
-        if (p == w->rank) continue;
         struct box *box = &w->peer[p]->in[w->seq & 1][w->rank];
         fake_overruns += box->seq != box->read;
         free(box->data);
-        box->data = malloc(bytes);
-        memcpy(box->data, w->op.src, bytes);
+        box->data = parcel(w, p, bytes);
         box->seq = w->seq;
     }
     w->sent = 1;
 }
 
-static void reduce_all(struct cg_fast_window *w, uint64_t bytes)
+static void take_all(struct cg_fast_window *w, uint64_t bytes)
 {
+    struct flow f = flow_of(w->op.coll);
     char *sum = malloc(bytes);
 
     for (uint32_t p = 0; p < w->n; p++) {
         struct box *box = &w->in[w->seq & 1][p];
-        const void *x = p == w->rank ? w->op.src : box->data;
-        if (0 == p) memcpy(sum, x, bytes);
-        else cg_reduce_host(w->op.type, w->op.redop)(sum, sum, x, w->op.count);
         box->read = box->seq;
+        if (!flows(&w->op, p, w->rank)) continue;
+        if (!f.reduces) memcpy((char *) w->op.dst + (f.in_blocks ? p * bytes : 0), box->data, bytes);
+        else if (0 == p) memcpy(sum, box->data, bytes);
+        else cg_reduce_host(w->op.type, w->op.redop)(sum, sum, box->data, w->op.count);
     }
-    memcpy(w->op.dst, sum, bytes);
+    if (f.reduces && flows(&w->op, w->rank ^ 1, w->rank)) memcpy(w->op.dst, sum, bytes);
     free(sum);
 }
 
@@ -163,8 +207,9 @@ int cg_fast_test(struct cg_fast *fast, int id)
     for (uint32_t p = 0; p < w->n; p++) {
         if (p != w->rank && w->in[w->seq & 1][p].seq != w->seq) return CG_AGAIN;
     }
-    reduce_all(w, bytes);
+    take_all(w, bytes);
     fake_fast_done++;
+    fake_fast_colls[w->op.coll]++;
     return finish(fast, id, CG_OK);
 }
 

@@ -5,6 +5,8 @@
 #ifndef CG_TEST_ENGINE_FAKE_GPU_H
 #define CG_TEST_ENGINE_FAKE_GPU_H
 
+#include "kernels/step.h"
+
 #include <stddef.h>
 
 /* "Device memory" of a pretended GPU. */
@@ -17,6 +19,7 @@ extern int fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 /* Allocation of GPU memory for FIFOs fails; flushes of what the network wrote there. */
 extern int fake_no_memory, fake_flushes, fake_flush_kind;
 extern int fake_packs; /* kernels that packed or unpacked */
+extern int fake_fast_colls[CG_COLL_COUNT]; /* the same by collective */
 extern unsigned fake_seed;
 /* The device that is current in this thread, -1: none. */
 extern int fake_current;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fast executor gives the right answer: every type, operation and protocol, sizes around all boundaries, any
  * alignment, in place, inputs changed by copies alone, ranks that are late, kernels that leave and come back.
- * usage: fast_check [RANKS [RANDOM_OPERATIONS]] */
+ * usage: fast_check [RANKS [RANDOM_OPERATIONS]]
+ * CG_FAST_ONLY: names of parts; CG_FAST_MOST: largest buffer in bytes */
 #include "test/gpu/fast_world.h"
 
 #include "core/status.h"
@@ -13,12 +14,16 @@
 #include <string.h>
 
 static int random_ops = 20000;
+static uint64_t largest = UINT64_MAX; /* bytes of a buffer; CG_FAST_MOST */
 
 static uint64_t most(struct fw *w, const struct fw_case *c)
 {
-    uint64_t max = cg_fast_window_max(w->window[c->window], c->protocol);
+    int coll = c->coll ? c->coll : CG_COLL_ALLREDUCE;
+    uint64_t max = cg_fast_window_max(w->window[c->window], coll, c->protocol), room = w->bytes;
 
-    if (max > w->bytes) max = w->bytes;
+    if (room > largest) room = largest;
+    if (fw_blocks_in(coll) || fw_blocks_out(coll)) room /= (uint64_t) w->size;
+    if (max > room) max = room;
     return max / (uint64_t) cg_type_size(c->type);
 }
 
@@ -81,13 +86,37 @@ static void every_size(struct fw *w)
     }
 }
 
+/* Every other collective, with each root, around sizes at which shapes change. */
+static void every_collective(struct fw *w)
+{
+    struct fw_case c = {.seed = 8000000};
+
+    for (c.coll = CG_COLL_BCAST; c.coll < CG_COLL_COUNT; c.coll++) {
+        for (c.protocol = 0; c.protocol < 3; c.protocol++) {
+            for (int t = 0; t < 2; t++) {
+                c.type = t ? CG_TYPE_U8 : CG_TYPE_F32;
+                for (c.window = 0; c.window < 2; c.window++) {
+                    uint64_t top = most(w, &c) * (uint64_t) cg_type_size(c.type);
+                    for (uint64_t size = 4; size <= top && size <= 2 << 20; size *= size < 16384 ? 4 : 16) {
+                        c.root = (c.root + 1) % (uint32_t) w->size;
+                        around(w, &c, size);
+                    }
+                    if (t == 0 || top <= 262144) around(w, &c, top);
+                }
+            }
+        }
+    }
+}
+
 /* No kernel of the application runs in between: a stale line of L1 would show. */
 static void changing_inputs(struct fw *w)
 {
     struct fw_case c = {.type = CG_TYPE_F32, .soon = 1};
 
-    for (int i = 0; i < 200 * CG_FAST_PROTOCOLS; i++) {
-        c.protocol = i / 200;
+    for (int i = 0; i < 200 * (CG_FAST_PROTOCOLS + 2); i++) {
+        c.protocol = i / 200 % CG_FAST_PROTOCOLS;
+        c.coll = i < 200 * CG_FAST_PROTOCOLS ? 0 : CG_COLL_ALLTOALL;
+        if (most(w, &c) == 0) continue;
         c.count = cg_min_u64(i % 3 ? 8192 : 512, most(w, &c));
         c.seed = 2000000u + (uint64_t) i;
         fw_do(w, &c);
@@ -101,7 +130,11 @@ static void draw(struct fw *w, struct fw_case *c)
         c->redop = (int) fw_random(w, CG_REDOP_COUNT);
     } while (!cg_fast_knows(c->type, c->redop));
     c->window = (int) fw_random(w, FW_WINDOWS);
-    c->protocol = (int) fw_random(w, CG_FAST_PROTOCOLS);
+    c->root = fw_random(w, (uint32_t) w->size);
+    do {
+        c->coll = fw_random(w, 2) ? 0 : (int) fw_random(w, CG_COLL_COUNT);
+        c->protocol = (int) fw_random(w, CG_FAST_PROTOCOLS);
+    } while (most(w, c) == 0);
     c->count = 1 + fw_random(w, 1u << (2 + fw_random(w, 15)));
     if (c->count > most(w, c)) c->count = most(w, c);
     c->shift_in = (uint32_t) cg_type_size(c->type) * fw_random(w, 3);
@@ -135,17 +168,21 @@ static void random_operations(struct fw *w, int n, uint32_t late)
 /* A rank is very late: the others' kernels leave, and the application can synchronize. */
 static void late_rank(struct fw *w)
 {
+    static const int colls[] = {CG_COLL_ALLREDUCE, CG_COLL_ALLREDUCE, CG_COLL_BCAST,
+                                CG_COLL_ALLTOALL,  CG_COLL_REDUCE,    CG_COLL_REDUCE_SCATTER_BLOCK};
     struct fw_case c = {.type = CG_TYPE_F32, .seed = 4000000};
 
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 72; i++) {
         c.protocol = i % CG_FAST_PROTOCOLS;
         c.inplace = i & 1;
-        c.count = cg_min_u64(i < 6 ? 3000 : 400000, most(w, &c));
+        c.coll = colls[i / 6 % 6];
+        if (most(w, &c) == 0) continue;
+        c.count = cg_min_u64(i % 12 < 6 ? 3000 : 400000, most(w, &c));
         c.soon = i % 4 == 0;
         c.seed++;
         fw_fill(w, &c);
         fw_barrier(w);
-        if (w->rank == i % w->size) fw_pause(20000);
+        if (w->rank == (i + i / 6) % w->size) fw_pause(20000);
         int id = fw_post(w, &c);
         double start = fw_us();
         fw_check(w, cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
@@ -193,10 +230,12 @@ static void announced(struct fw *w)
     struct fw_case c = {.type = CG_TYPE_U8, .redop = CG_REDOP_MAX, .window = 1, .count = 5000, .seed = 6000000};
 
     for (int i = 0; i < 40; i++) {
-        struct cg_fast_op op = {.src = w->src, .dst = w->dst, .count = c.count, .type = c.type, .redop = c.redop,
+        struct cg_fast_op op = {.coll = CG_COLL_ALLREDUCE, .src = w->src, .dst = w->dst, .count = c.count,
+                                .type = c.type, .redop = c.redop,
                                 .esize = 1, .protocol = c.protocol = i % 3, .expect_soon = c.soon = i & 1,
                                 .ncheck = w->size - 1, .kind_want = 4};
         int id, refused = i % 5 == 4;
+        c.coll = op.coll = i % 4 < 2 || c.protocol == CG_FAST_TWO_SHOT ? CG_COLL_ALLREDUCE : CG_COLL_ALLTOALL;
         op.count = c.count = cg_min_u64(5000, most(w, &c));
         c.seed++;
         fw_fill(w, &c);
@@ -244,7 +283,8 @@ static void body(struct fw *w)
     static const struct {
         const char *name;
         void (*run)(struct fw *);
-    } parts[] = {{"every_type", every_type}, {"every_size", every_size}, {"changing_inputs", changing_inputs},
+    } parts[] = {{"every_type", every_type}, {"every_size", every_size}, {"every_collective", every_collective},
+                 {"changing_inputs", changing_inputs},
                  {"late_rank", late_rank},   {"crossed", crossed},       {"announced", announced}};
     const char *only = getenv("CG_FAST_ONLY");
 
@@ -273,6 +313,7 @@ int main(int argc, char **argv)
 
     if (argc > 2) random_ops = atoi(argv[2]);
     if (ranks < 2 || ranks > CG_FAST_RANKS) return 2;
+    if (getenv("CG_FAST_MOST")) largest = (uint64_t) atoll(getenv("CG_FAST_MOST"));
     cg_params_default(&params);
     return fw_run("fast_check", ranks, 16 << 20, &params, body);
 }

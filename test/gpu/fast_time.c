@@ -48,7 +48,7 @@ static void row(struct fw *w, int protocol, uint64_t bytes, uint32_t shift)
     int calls = bytes <= 1 << 20 ? 1000 : bytes <= 32 << 20 ? 200 : 20;
     struct times soon, launched;
 
-    if (bytes > cg_fast_window_max(w->window[0], protocol)) return;
+    if (bytes > cg_fast_window_max(w->window[0], CG_COLL_ALLREDUCE, protocol)) return;
     fw_do(w, &c);
     launched = measure(w, &c, calls);
     c.soon = 1;

@@ -3,7 +3,6 @@
 #include "test/gpu/fast_world.h"
 
 #include "core/status.h"
-#include "kernels/host/host.h"
 
 #include <cuda_runtime_api.h>
 #include <sched.h>
@@ -16,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FW_PATIENCE 60e6 /* us */
-#define FW_POISON 0xa5
 
 struct fw_shared {
     struct {
@@ -43,20 +40,20 @@ void fw_pause(double us)
     while (fw_us() < end) sched_yield();
 }
 
-static void die(struct fw *w, const char *why)
+void fw_die(struct fw *w, const char *why)
 {
     fprintf(stderr, "%s: rank %d: %s\n", w->name, w->rank, why);
     _exit(1);
 }
 
-static void must(struct fw *w, int rc, const char *what)
+void fw_must(struct fw *w, int rc, const char *what)
 {
     char line[256];
 
     if (rc == 0) return;
     snprintf(line, sizeof line, "%s failed: %s", what,
              rc < 0 ? cg_status_text(rc) : cudaGetErrorString((cudaError_t) rc));
-    die(w, line);
+    fw_die(w, line);
 }
 
 void fw_barrier(struct fw *w)
@@ -67,10 +64,11 @@ void fw_barrier(struct fw *w)
     __atomic_store_n(&w->shared->at[w->rank].arrived, want, __ATOMIC_RELEASE);
     for (int r = 0; r < w->size; r++) {
         for (uint32_t spins = 1; __atomic_load_n(&w->shared->at[r].arrived, __ATOMIC_ACQUIRE) < want; spins++) {
+            if (w->crowded) sched_yield();
             if (spins % 65536) continue;
             sched_yield();
             if (start == 0) start = fw_us();
-            if (fw_us() - start > FW_PATIENCE) die(w, "another rank is missing at a barrier");
+            if (fw_us() - start > FW_PATIENCE) fw_die(w, "another rank is missing at a barrier");
         }
     }
 }
@@ -108,122 +106,6 @@ int fw_check(struct fw *w, int ok, const char *fmt, ...)
     return 0;
 }
 
-/* ---- one operation ---- */
-
-static uint32_t hash(uint64_t seed, int rank, uint64_t i)
-{
-    uint64_t x = i * 0x9e3779b97f4a7c15ull + seed * 0xbf58476d1ce4e5b9ull + (uint64_t) rank * 0x94d049bb133111ebull;
-
-    x ^= x >> 31;
-    x *= 0xd6e8feb86659fd93ull;
-    return (uint32_t) (x >> 32);
-}
-
-/* Floats of moderate size whose sums round, so that the order shows. */
-static void generate(char *to, const struct fw_case *c, int rank)
-{
-    for (uint64_t i = 0; i < c->count; i++) {
-        uint32_t h = hash(c->seed, rank, i);
-        if (c->type == CG_TYPE_F32) ((float *) to)[i] = (float) ((int) (h & 0xffffff) - 0x800000) * 0x1p-20f;
-        else if (c->type == CG_TYPE_F64) ((double *) to)[i] = (double) (int) h * 0x1p-28 / 3;
-        else if (cg_type_size(c->type) == 8) ((uint64_t *) to)[i] = (uint64_t) h << 32 | (h * 2654435761u);
-        else if (cg_type_size(c->type) == 4) ((uint32_t *) to)[i] = h % 5 ? h : 0;
-        else if (cg_type_size(c->type) == 2) ((uint16_t *) to)[i] = (uint16_t) (h % 5 ? h >> 9 : 0);
-        else ((uint8_t *) to)[i] = (uint8_t) (h % 5 ? h >> 9 : 0);
-    }
-}
-
-static uint64_t bytes_of(const struct fw_case *c) { return c->count * (uint64_t) cg_type_size(c->type); }
-
-static void copy(struct fw *w, void *to, const void *from, size_t bytes)
-{
-    must(w, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, w->stream), "cudaMemcpyAsync");
-    must(w, cudaStreamSynchronize(w->stream), "cudaStreamSynchronize");
-}
-
-/* The area that a case touches, with 128 bytes before and after. */
-static char *output(struct fw *w, const struct fw_case *c)
-{
-    return c->inplace ? w->src + c->shift_in : w->dst + c->shift_out;
-}
-
-void fw_fill(struct fw *w, const struct fw_case *c)
-{
-    uint64_t bytes = bytes_of(c);
-
-    memset(w->host, FW_POISON, bytes + 256);
-    copy(w, output(w, c) - 128, w->host, bytes + 256);
-    generate(w->host, c, w->rank);
-    copy(w, w->src + c->shift_in, w->host, bytes);
-}
-
-int fw_post(struct fw *w, const struct fw_case *c)
-{
-    struct cg_fast_op op = {.src = w->src + c->shift_in, .dst = output(w, c), .count = c->count, .type = c->type,
-                            .redop = c->redop, .esize = cg_type_size(c->type), .protocol = c->protocol,
-                            .blocks = c->blocks, .expect_soon = c->soon};
-    int id = -1;
-
-    must(w, cg_fast_post(w->fast, w->window[c->window], &op, &id), "cg_fast_post");
-    return id;
-}
-
-int fw_wait(struct fw *w, int id)
-{
-    double start = 0;
-    int rc;
-
-    for (uint32_t spins = 1; (rc = cg_fast_test(w->fast, id)) == CG_AGAIN; spins++) {
-        cg_fast_progress(w->fast);
-        if (spins % 65536) continue;
-        if (w->shares) sched_yield();
-        if (start == 0) start = fw_us();
-        if (fw_us() - start > FW_PATIENCE) die(w, "an operation does not end");
-    }
-    return rc;
-}
-
-static void reference(struct fw *w, const struct fw_case *c)
-{
-    cg_reduce_fn reduce = cg_reduce_host(c->type, c->redop);
-    char *operand = malloc(bytes_of(c) + 1);
-
-    generate(w->ref, c, 0);
-    for (int r = 1; r < w->size; r++) {
-        generate(operand, c, r);
-        reduce(w->ref, w->ref, operand, c->count);
-    }
-    free(operand);
-}
-
-void fw_verify(struct fw *w, const struct fw_case *c)
-{
-    uint64_t bytes = bytes_of(c), bad = 0, first = 0, around = 0;
-    const char *got = w->host + 128;
-
-    reference(w, c);
-    copy(w, w->host, output(w, c) - 128, bytes + 256);
-    for (uint64_t i = 0; i < bytes; i++) {
-        if (got[i] == w->ref[i]) continue;
-        if (bad++ == 0) first = i;
-    }
-    for (int i = 0; i < 128; i++) around += (uint8_t) got[-1 - i] != FW_POISON || (uint8_t) got[bytes + i] != FW_POISON;
-    fw_check(w, !bad && !around,
-             "protocol %d window %d %s %s count %llu shifts %u %u in place %d soon %d blocks %d: "
-             "%llu bytes wrong from %llu, %llu around",
-             c->protocol, c->window, cg_type_name(c->type), cg_redop_name(c->redop), (unsigned long long) c->count,
-             c->shift_in, c->shift_out, c->inplace, c->soon, c->blocks, (unsigned long long) bad,
-             (unsigned long long) first, (unsigned long long) around);
-}
-
-void fw_do(struct fw *w, const struct fw_case *c)
-{
-    fw_fill(w, c);
-    must(w, fw_wait(w, fw_post(w, c)), "an operation");
-    w->took = cg_fast_window_took(w->window[c->window]);
-    fw_verify(w, c);
-}
-
 /* ---- ranks ---- */
 
 static void set_affinity(int rank)
@@ -241,9 +123,9 @@ static void open_windows(struct fw *w)
     char why[256];
     int rc = cg_fast_open(w->device, &w->params, &w->fast, why, sizeof why), shared;
 
-    if (rc != CG_OK) die(w, why);
+    if (rc != CG_OK) fw_die(w, why);
     for (int i = 0; i < FW_WINDOWS; i++) {
-        must(w,
+        fw_must(w,
              cg_fast_window_alloc(w->fast, (uint32_t) w->size, (uint32_t) w->rank, i == 0, &w->window[i],
                                   &w->shared->card[i][w->rank]),
              "cg_fast_window_alloc");
@@ -257,7 +139,7 @@ static void open_windows(struct fw *w)
     for (int i = 0; i < FW_WINDOWS; i++) {
         for (int r = 0; r < w->size; r++) {
             if (r == w->rank) continue;
-            must(w, cg_fast_window_import(w->window[i], (uint32_t) r, &w->shared->card[i][r], &shared),
+            fw_must(w, cg_fast_window_import(w->window[i], (uint32_t) r, &w->shared->card[i][r], &shared),
                  "cg_fast_window_import");
         }
     }
@@ -271,15 +153,16 @@ static int rank_main(struct fw *w, fw_body body)
     double start;
 
     set_affinity(w->rank);
+    w->crowded = sysconf(_SC_NPROCESSORS_ONLN) < 2 * w->size;
     w->device = w->rank % w->gpus;
     w->random = 12345;
-    must(w, cudaSetDevice(w->device), "cudaSetDevice");
-    must(w, cudaMalloc((void **) &w->src, w->bytes + (2 << 20)), "cudaMalloc");
-    must(w, cudaMalloc((void **) &w->dst, w->bytes + (2 << 20)), "cudaMalloc");
-    must(w, cudaMallocHost((void **) &w->host, w->bytes + 1024), "cudaMallocHost");
-    must(w, cudaMallocHost((void **) &w->ref, w->bytes + 1024), "cudaMallocHost");
-    must(w, cudaMallocHost((void **) &w->words, 4096), "cudaMallocHost");
-    must(w, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    fw_must(w, cudaSetDevice(w->device), "cudaSetDevice");
+    fw_must(w, cudaMalloc((void **) &w->src, w->bytes + (2 << 20)), "cudaMalloc");
+    fw_must(w, cudaMalloc((void **) &w->dst, w->bytes + (2 << 20)), "cudaMalloc");
+    fw_must(w, cudaMallocHost((void **) &w->host, w->bytes + 1024), "cudaMallocHost");
+    fw_must(w, cudaMallocHost((void **) &w->ref, w->bytes + 1024), "cudaMallocHost");
+    fw_must(w, cudaMallocHost((void **) &w->words, 4096), "cudaMallocHost");
+    fw_must(w, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     w->stream = stream;
     w->src += 256;
     w->dst += 256;

@@ -12,7 +12,8 @@ struct fw_shared;
 
 struct fw {
     struct fw_shared *shared;
-    int rank, size, device, gpus, shares; /* shares: some ranks share a GPU */
+    int rank, size, device, gpus;
+    int shares, crowded; /* some ranks share a GPU; there are few CPUs */
     const char *name;
     struct cg_params params;
     struct cg_fast *fast;
@@ -41,12 +42,22 @@ int fw_check(struct fw *w, int ok, const char *fmt, ...) __attribute__((format(p
 /* Mean over ranks. */
 double fw_mean(struct fw *w, double value);
 
+#define FW_PATIENCE 60e6 /* us */
+void fw_die(struct fw *w, const char *why);
+void fw_must(struct fw *w, int rc, const char *what); /* a cg_status or a cudaError_t */
+
+/* ---- fast_case.c ---- */
+
 struct fw_case {
-    int window, protocol, type, redop, soon, inplace, blocks;
-    uint64_t count;
+    int coll, window, protocol, type, redop, soon, inplace, blocks; /* coll: 0 is allreduce */
+    uint32_t root;
+    uint64_t count; /* of the buffer, or of a block */
     uint32_t shift_in, shift_out; /* bytes off 256-byte alignment */
     uint64_t seed;
 };
+/* Does the buffer of a collective consist of blocks? */
+int fw_blocks_out(int coll);
+int fw_blocks_in(int coll);
 /* Put this rank's input into GPU memory, poison the output. copy: by the copy engine alone. */
 void fw_fill(struct fw *w, const struct fw_case *c);
 int fw_post(struct fw *w, const struct fw_case *c);

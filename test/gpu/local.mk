@@ -38,7 +38,7 @@ test_gpu_net_cuda_LDADD = $(sm_libs) $(CMOCKA_LIBS)
 # The fast executor, with ranks as processes. fast_time prints a table.
 check_PROGRAMS += test/gpu/fast_check test/gpu/fast_time
 TESTS += test/gpu/fast_check
-fast_world = test/gpu/fast_world.c test/gpu/fast_world.h
+fast_world = test/gpu/fast_world.c test/gpu/fast_case.c test/gpu/fast_world.h
 test_gpu_fast_check_SOURCES = test/gpu/fast_check.c $(fast_world)
 test_gpu_fast_check_CFLAGS = $(cg_cflags)
 test_gpu_fast_check_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)

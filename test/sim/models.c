@@ -2,8 +2,8 @@
  * Exhaustive checks of the protocol's rules over tiny models. Each rule has naive variants, which must break, and the
  * variant with the rule, which must hold:
  *
- *   reuse       half-buffers used in turn may be overwritten only after credit, unless all operations are all-to-all
- *               and every block finishes an operation before any begins the next
+ *   reuse       half-buffers used in turn may be overwritten only after credit, unless in each operation every rank
+ *               sends a line to every other, and every block finishes an operation before any begins the next
  *   commit      an in-place exchange that may park writes only after all that it reads has arrived
  *   handshake   a kernel that leaves announces it, fences, and looks again for work, over store buffers */
 #include <stdint.h>
@@ -91,7 +91,8 @@ static void expect(const char *name, const struct model *m, const void *initial,
 #define MAX_LANES 24  /* (receiver, sender, block, half) */
 
 struct reuse_op {
-    char kind; /* 'A': all to all; '0', '1': broadcast from that rank */
+    char kind; /* 'A': all to all; '0', '1': broadcast from that rank; 'a', 'b': the same, and block 0 of each rank
+                * sends lines without data to those that get none, and awaits theirs */
     uint8_t blocks;
 };
 
@@ -119,10 +120,10 @@ static int lane_of(const struct reuse *v, int receiver, int sender, int block, i
 static struct action action_at(const struct reuse *v, int rank, int block, int pc)
 {
     for (int op = 0; op < v->nops; op++) {
-        int root = v->op[op].kind - '0';
+        int told = v->op[op].kind >= 'a', root = v->op[op].kind - (told ? 'a' : '0');
         for (int send = 1; send >= 0 && block < v->op[op].blocks; send--) {
             for (int peer = 0; peer < v->ranks; peer++) {
-                int takes_part = 'A' == v->op[op].kind || (send ? rank : peer) == root;
+                int takes_part = 'A' == v->op[op].kind || (send ? rank : peer) == root || (told && 0 == block);
                 if (peer != rank && takes_part && 0 == pc--) return (struct action){op, send, peer};
             }
         }
@@ -197,6 +198,12 @@ static void check_reuse(void)
         {"reuse: A B A, 3 ranks", {3, 1, 3, {{'A', 1}, {'0', 1}, {'A', 1}}, 1, 0}, 1},
         {"reuse: 2, 1, 2 blocks, no boundary", {2, 2, 3, {{'A', 2}, {'A', 1}, {'A', 2}}, 0, 0}, 1},
         {"reuse: 2, 1, 2 blocks, boundary", {2, 2, 3, {{'A', 2}, {'A', 1}, {'A', 2}}, 1, 0}, 0},
+        {"reuse: A B A told, 2 ranks", {2, 1, 3, {{'A', 1}, {'a', 1}, {'A', 1}}, 1, 0}, 0},
+        {"reuse: A B0 B0 B1 A told, 2 blocks, 2 ranks",
+         {2, 2, 5, {{'A', 2}, {'a', 2}, {'a', 1}, {'b', 2}, {'A', 2}}, 1, 0},
+         0},
+        {"reuse: A B1 B0 A told, 3 ranks", {3, 1, 4, {{'A', 1}, {'b', 1}, {'a', 1}, {'A', 1}}, 1, 0}, 0},
+        {"reuse: B B B told, no boundary, 2 blocks", {2, 2, 3, {{'a', 2}, {'a', 2}, {'a', 2}}, 0, 0}, 1},
         {"reuse: A B0 A B1 A with credit, 2 ranks",
          {2, 1, 5, {{'A', 1}, {'0', 1}, {'A', 1}, {'1', 1}, {'A', 1}}, 1, 1},
          0},
