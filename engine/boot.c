@@ -52,6 +52,18 @@ static int hello_in_begin(struct cg_group *g)
     return from_parent(g, &g->boot->hello, sizeof(g->boot->hello));
 }
 
+/* Who shares a host, pretended ones included: from the cards and agreed parameters, so alike on all ranks. */
+static int find_nodes(struct cg_group *g)
+{
+    uint64_t *host = malloc(g->size * sizeof(*host));
+
+    if (NULL == host) return CG_ERR_NOMEM;
+    for (uint32_t r = 0; r < g->size; r++) host[r] = cg_talk_host(&g->cards[r], &g->params);
+    g->nodes = cg_nodes_new(g->size, host);
+    free(host);
+    return g->nodes ? CG_OK : CG_ERR_NOMEM;
+}
+
 static int hello_in_end(struct cg_group *g)
 {
     struct cg_agreed mine;
@@ -73,7 +85,7 @@ static int hello_in_end(struct cg_group *g)
     }
     cg_params_set_agreed(&g->params, &g->boot->hello.agreed);
     g->stream = g->boot->hello.stream;
-    return CG_OK;
+    return g->nodes ? CG_OK : find_nodes(g);
 }
 
 static int hello_out_begin(struct cg_group *g) { return to_children(g, &g->boot->hello, sizeof(g->boot->hello)); }
@@ -92,7 +104,7 @@ static int is_neighbor(const struct cg_group *g, uint32_t rank)
 static int links_begin(struct cg_group *g)
 {
     uint32_t peers[CG_MAX_NEIGHBORS];
-    int n = cg_plan_neighbors(g->size, g->rank, &g->params, g->boot->reach, peers, CG_MAX_NEIGHBORS);
+    int n = cg_plan_neighbors(g->size, g->rank, &g->params, g->nodes, g->boot->reach, peers, CG_MAX_NEIGHBORS);
 
     if (n < 0) {
         cg_log(0, "rank %u of %s: more than %d neighbours in a communicator of %u ranks", g->rank, g->label,

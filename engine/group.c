@@ -90,6 +90,7 @@ void cg_group_free_if_unused(struct cg_group *group)
         if (group->link[i]) cg_link_release(group->proc->links, group->link[i], group->opno);
     }
     unlink_group(group);
+    cg_nodes_free(group->nodes);
     free(group->names);
     free(group->cards);
     free(group);

@@ -10,6 +10,7 @@
 #include "kernels/cuda/gpu.h"
 #include "kernels/host/host.h"
 #include "links/links.h"
+#include "plan/nodes.h"
 #include "plan/plan.h"
 #include "topo/topo.h"
 
@@ -109,6 +110,7 @@ struct cg_group {
     struct cg_params params;      /* agreed: rank 0's */
     const struct cg_table *table; /* the process's, or the built-in one where ranks have others */
     int at, via;                  /* facts for the choice: where ranks are, what joins them; alike on all ranks */
+    struct cg_nodes *nodes;       /* who shares a (pretended) host; from the hello of set-up on */
     uint32_t stream;              /* rank 0's choice, in slot headers */
     int state, status;            /* status: the agreed outcome of set-up */
     int reach, reach_failed;      /* of the links that are set up (CG_COLL_TABLE); reach_failed: why there is no more */
@@ -184,6 +186,9 @@ void cg_group_break(struct cg_group *group, int status, uint32_t opno); /* opno:
 /* Set-up for collectives of that reach, if it is not there or under way. */
 int cg_group_reach(struct cg_group *group, int reach);
 void cg_group_boot_ended(struct cg_group *group, int status);
+
+/* talk.c: a number that is equal for ranks on one (pretended) host, 64 bits of it */
+uint64_t cg_talk_host(const struct cg_card *card, const struct cg_params *params);
 
 /* boot.c: without the lock, one thread at a time per group. CG_AGAIN, or the agreed outcome. */
 int cg_boot_open(struct cg_group *group, int reach);

@@ -22,7 +22,34 @@ CG_HD int cg_step_operand(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) 
 CG_HD int cg_step_writes(int opcode) { return ((0u CG_STEP_TABLE(CG_STEP_BIT)) >> opcode) & 1; }
 #undef CG_STEP_BIT
 CG_HD int cg_step_frees(const struct cg_step *s) { return cg_step_recvs(s->opcode) && !(s->flags & CG_F_KEEP); }
-CG_HD int cg_step_all(int opcode) { return opcode == CG_STEP_SEND_ALL || opcode == CG_STEP_REDUCE_ALL; }
+CG_HD int cg_step_all_in(int opcode) { return opcode == CG_STEP_REDUCE_ALL || opcode == CG_STEP_REDUCE_ALL_SEND; }
+CG_HD int cg_step_all_out(int opcode) { return opcode == CG_STEP_SEND_ALL; }
+
+/* Links that a step receives from and sends to: first and behind the last. */
+struct cg_span {
+    uint32_t from, to;
+};
+
+CG_HD struct cg_span cg_step_in(const struct cg_step *s, uint32_t nall)
+{
+    struct cg_span span = {0, 0};
+
+    if (!cg_step_recvs(s->opcode)) return span;
+    span.from = s->rlink;
+    span.to = cg_step_all_in(s->opcode) ? nall : s->rlink + 1u;
+    return span;
+}
+
+CG_HD struct cg_span cg_step_out(const struct cg_step *s, uint32_t nall)
+{
+    int all = cg_step_all_out(s->opcode);
+    struct cg_span span = {0, 0};
+
+    if (!cg_step_sends(s->opcode)) return span;
+    span.from = all ? s->rlink : s->slink;
+    span.to = all ? nall : s->slink + 1u;
+    return span;
+}
 
 #define CG_COLL_BIT(name, text, reduces, known, reach) | ((reduces) ? 1u << CG_COLL_##name : 0u)
 CG_HD int cg_coll_reduces(int coll) { return ((0u CG_COLL_TABLE(CG_COLL_BIT)) >> coll) & 1; }
@@ -35,7 +62,7 @@ struct cg_act {
     uint32_t bytes;  /* n * esize */
     const char *operand; /* NULL if none */
     char *dst;           /* NULL if not written; with CG_F_INTO_SLOT the slot's payload */
-    struct cg_slot_hdr *in, *out; /* NULL if none, or an ALL step: use cg_all_in and cg_all_out */
+    struct cg_slot_hdr *in, *out; /* NULL if none, or those of an ALL step: cg_step_in and cg_step_out */
 };
 
 CG_HD uint32_t cg_chunk_elems(const struct cg_range *r, uint32_t nchunks, uint32_t iter, uint32_t chunk,
@@ -90,12 +117,12 @@ CG_HD struct cg_slot_hdr *cg_out_slot(const struct cg_op *op, const struct cg_po
 
 CG_HD int cg_step_ready(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, const struct cg_step *s)
 {
-    int all = cg_step_all(s->opcode), recvs = cg_step_recvs(s->opcode), sends = cg_step_sends(s->opcode);
+    struct cg_span in = cg_step_in(s, op->nall), out = cg_step_out(s, op->nall);
 
-    for (uint32_t l = all ? 0 : recvs ? s->rlink : s->slink; recvs && l < (all ? op->nlinks : s->rlink + 1u); l++) {
+    for (uint32_t l = in.from; l < in.to; l++) {
         if (!cg_arrived(op, pos, chan, l)) return 0;
     }
-    for (uint32_t l = all ? 0 : s->slink; sends && l < (all ? op->nlinks : s->slink + 1u); l++) {
+    for (uint32_t l = out.from; l < out.to; l++) {
         if (!cg_has_room(op, pos, chan, l)) return 0;
     }
     return 1;
@@ -140,8 +167,8 @@ CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, s
     act->operand = !cg_step_operand(s->opcode) ? NULL
                    : ((s->flags & CG_F_DST_OPERAND) ? op->dst : op->src) + from * op->esize;
     act->dst = cg_step_writes(s->opcode) ? op->dst + to * op->esize : NULL;
-    act->in = cg_step_recvs(s->opcode) && !cg_step_all(s->opcode) ? cg_in_slot(op, pos, chan, s->rlink) : NULL;
-    act->out = cg_step_sends(s->opcode) && !cg_step_all(s->opcode) ? cg_out_slot(op, pos, chan, s->slink) : NULL;
+    act->in = cg_step_recvs(s->opcode) && !cg_step_all_in(s->opcode) ? cg_in_slot(op, pos, chan, s->rlink) : NULL;
+    act->out = cg_step_sends(s->opcode) && !cg_step_all_out(s->opcode) ? cg_out_slot(op, pos, chan, s->slink) : NULL;
     if (s->flags & CG_F_INTO_SLOT) act->dst = cg_slot_payload(act->in);
     return CG_RUN_STEP;
 }
@@ -173,10 +200,9 @@ CG_HD int cg_check_slot(const struct cg_op *op, const struct cg_slot_hdr *h, uin
 CG_HD int cg_check(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act,
                    struct cg_fault *fault)
 {
-    int all = cg_step_all(act->step.opcode);
+    struct cg_span in = cg_step_in(&act->step, op->nall);
 
-    if (!cg_step_recvs(act->step.opcode)) return CG_OK;
-    for (uint32_t l = all ? 0 : act->step.rlink; l < (all ? op->nlinks : act->step.rlink + 1u); l++) {
+    for (uint32_t l = in.from; l < in.to; l++) {
         uint64_t seq = cg_op_links(op)[l].recv_base[chan] + pos->rcvd[l];
         int rc = cg_check_slot(op, cg_in_slot(op, pos, chan, l), seq, act->bytes, l, fault);
         if (rc != CG_OK) return rc;
@@ -212,17 +238,15 @@ CG_HD void cg_fill_headers(const struct cg_op *op, uint32_t chan, const struct c
 CG_HD void cg_publish(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, const struct cg_act *act)
 {
     const struct cg_step *s = &act->step;
-    int all = cg_step_all(s->opcode), frees = cg_step_frees(s), sends = cg_step_sends(s->opcode);
-    uint32_t out = all ? 0 : s->slink, out_end = !sends ? out : all ? op->nlinks : out + 1;
-    uint32_t in = all ? 0 : s->rlink, in_end = !frees ? in : all ? op->nlinks : in + 1;
+    struct cg_span in = cg_step_in(s, op->nall), out = cg_step_out(s, op->nall);
     struct cg_link *link = cg_op_links(op);
 
-    for (uint32_t l = out; l < out_end; l++) cg_fill_headers(op, chan, pos, l, act->bytes);
+    for (uint32_t l = out.from; l < out.to; l++) cg_fill_headers(op, chan, pos, l, act->bytes);
     cg_publish_fence();
-    for (uint32_t l = out; l < out_end; l++) {
+    for (uint32_t l = out.from; l < out.to; l++) {
         cg_store_published(&link[l].peer->chan[chan].tail, link[l].send_base[chan] + ++pos->sent[l]);
     }
-    for (uint32_t l = in; l < in_end; l++) {
+    for (uint32_t l = in.from; l < in.to && cg_step_frees(s); l++) {
         cg_store_published(&link[l].peer->chan[chan].head, link[l].recv_base[chan] + ++pos->rcvd[l]);
     }
     cg_advance(op, pos);

@@ -81,10 +81,10 @@ CG_STATIC_ASSERT(offsetof(cg_loc_f64, gap) == 12 && offsetof(cg_loc_i64, gap) ==
                  "where the gaps are");
 
 /* CG_STEP(NAME, recv, operand, write, send, text)
- *   recv     waits for a slot on rlink (ALL steps: on every link of the program) and reads it
+ *   recv     waits for a slot on rlink (ALL steps: on each of the links from rlink to the last of op.nall) and reads it
  *   operand  reads the operand buffer: src, or dst with CG_F_DST_OPERAND
  *   write    writes dst
- *   send     waits for room on slink (ALL steps: on every link), fills a slot and publishes it */
+ *   send     waits for room on slink (SEND_ALL: on each of the links from rlink on), fills a slot and publishes it */
 #define CG_STEP_TABLE(X)                                                             \
     X(COPY, 0, 1, 1, 0, "operand to dst")                                            \
     X(SEND, 0, 1, 0, 1, "operand to slot")                                           \
@@ -95,7 +95,8 @@ CG_STATIC_ASSERT(offsetof(cg_loc_f64, gap) == 12 && offsetof(cg_loc_i64, gap) ==
     X(RECV_REDUCE_COPY_SEND, 1, 1, 1, 1, "slot op operand to dst and the next slot") \
     X(FORWARD, 1, 0, 0, 1, "slot to the next slot")                                  \
     X(SEND_ALL, 0, 1, 0, 1, "operand to a slot of every link")                       \
-    X(REDUCE_ALL, 1, 1, 1, 0, "x0 op x1 op ... in rank order to dst")
+    X(REDUCE_ALL, 1, 1, 1, 0, "x0 op x1 op ... in the order of links to dst")        \
+    X(REDUCE_ALL_SEND, 1, 1, 0, 1, "x0 op x1 op ... to the next slot")
 
 enum cg_opcode {
 #define CG_STEP_ENUM(name, recv, operand, write, send, text) CG_STEP_##name,
@@ -145,8 +146,8 @@ struct cg_link {
 };
 CG_STATIC_ASSERT(sizeof(struct cg_link) == 104, "link layout");
 
-/* One operation ready to run, followed by nlinks links (in ascending order of peer rank), nsteps steps and nblocks
- * blocks. Buffers are the executor's own to address; src == dst for in place. */
+/* One operation ready to run, followed by nlinks links, nsteps steps and nblocks blocks. Buffers are the executor's own
+ * to address; src == dst for in place. */
 struct cg_op {
     uint64_t id;          /* never 0, unique within the executor */
     uint64_t prev_id;     /* operation of the same communicator that goes first in each channel, 0 = none */
@@ -157,11 +158,12 @@ struct cg_op {
     uint32_t stream;      /* the communicator's tag in slot headers */
     uint8_t coll, type, redop, esize;
     uint16_t nsteps, nlinks, nchunks, nchan;
-    uint16_t self_pos;    /* links before this one have a lower rank */
+    uint16_t self_pos;    /* ALL steps: links before this one go before the own operand */
     uint16_t nblocks;     /* 0: chunks of ranges; else blocked, and ranges say chunk and iters only */
     uint32_t slot_bytes;  /* payload of a slot */
     uint32_t slots;       /* of a lane, a power of two */
     uint32_t size;        /* bytes of descriptor, links, steps and blocks */
+    uint16_t nall, pad;   /* nall: ALL steps take links before this one */
     struct cg_range range[CG_MAX_CHAN];
 };
 

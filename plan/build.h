@@ -120,6 +120,11 @@ int cg_direct_applies(const struct cg_plan_request *req);
 int cg_direct_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_tree_applies(const struct cg_plan_request *req);
 int cg_tree_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_rail_doubling_applies(const struct cg_plan_request *req);
+int cg_rail_doubling_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_rail_ring_applies(const struct cg_plan_request *req);
+int cg_rail_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_rails_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_scatter_ring_applies(const struct cg_plan_request *req);
 int cg_scatter_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
 

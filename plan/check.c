@@ -40,10 +40,13 @@ static int check_links(struct cg_proof *p, uint32_t rank)
 {
     const struct cg_plan *plan = &p->plans[rank];
     uint32_t lower = 0;
+    int twice = 0;
 
     for (uint32_t l = 0; l < plan->nlinks; l++) {
         uint32_t peer = plan->peer[l], back = 0;
-        if (peer >= p->nranks || peer == rank || (l > 0 && peer <= plan->peer[l - 1])) {
+        for (uint32_t k = 0; k < l; k++)
+            twice |= plan->peer[k] == peer;
+        if (peer >= p->nranks || peer == rank || twice) {
             return cg_proof_fail(p, "rank %u: link %u leads to rank %u", rank, l, peer);
         }
         while (back < p->plans[peer].nlinks && p->plans[peer].peer[back] != rank)
@@ -52,7 +55,8 @@ static int check_links(struct cg_proof *p, uint32_t rank)
         p->back[cg_proof_link(rank, l)] = (uint8_t) back;
         lower += peer < rank;
     }
-    return plan->self_pos == lower ? CG_OK : cg_proof_fail(p, "rank %u: self_pos %u", rank, plan->self_pos);
+    if (plan->nall <= plan->nlinks && (p->reqs->nodes || plan->self_pos == lower)) return CG_OK;
+    return cg_proof_fail(p, "rank %u: %u links in ALL steps, self_pos %u", rank, plan->nall, plan->self_pos);
 }
 
 static int check_chunk(const struct cg_proof *p, uint32_t rank, const struct cg_range *r)
@@ -131,10 +135,12 @@ static int reads_src(const struct cg_step *s) { return cg_step_operand(s->opcode
 static int check_step(const struct cg_proof *p, uint32_t rank, const struct cg_step *s)
 {
     const struct cg_plan *plan = &p->plans[rank];
-    int recvs = cg_step_recvs(s->opcode), sends = cg_step_sends(s->opcode), all = cg_step_all(s->opcode);
+    struct cg_span in = cg_step_in(s, plan->nall), out = cg_step_out(s, plan->nall);
+    int recvs = cg_step_recvs(s->opcode), all = cg_step_all_in(s->opcode);
 
-    if (s->opcode >= CG_STEP_COUNT || s->chunk >= cg_plan_cells(plan) || (all && 0 == plan->nlinks) ||
-        (!all && recvs && s->rlink >= plan->nlinks) || (!all && sends && s->slink >= plan->nlinks)) {
+    if (s->opcode >= CG_STEP_COUNT || s->chunk >= cg_plan_cells(plan) || in.to > plan->nlinks ||
+        out.to > plan->nlinks || (recvs && in.from >= in.to) || (cg_step_sends(s->opcode) && out.from >= out.to) ||
+        (all && (plan->self_pos < in.from || plan->self_pos > in.to))) {
         return 0;
     }
     if ((s->flags & CG_F_KEEP) && (!recvs || all)) return 0;

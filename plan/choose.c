@@ -57,7 +57,7 @@ static const struct cg_algorithm *algorithm_of(const struct cg_row *row, const s
 {
     for (const struct cg_algorithm *a = cg_algorithms; row->plan && a->name; a++) {
         if (a->coll == row->coll && 0 == strcmp(a->name, row->plan)) {
-            return a->applies(req) ? a : NULL;
+            return cg_plan_usable(a, req) ? a : NULL;
         }
     }
     return NULL;
@@ -82,7 +82,7 @@ const struct cg_algorithm *cg_choose_plan(const struct cg_plan_request *req, con
     }
     *row = NULL;
     for (const struct cg_algorithm *a = cg_algorithms; a->name; a++) {
-        if (a->coll == req->coll && a->applies(req)) return a;
+        if (a->coll == req->coll && cg_plan_usable(a, req)) return a;
     }
     return NULL;
 }

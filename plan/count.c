@@ -27,8 +27,8 @@ void cg_plan_count(const struct cg_plan *plan, uint32_t chan, uint32_t l, uint64
         const struct cg_step *s = &plan->step[i];
         uint64_t times = plan->nblocks ? slices(plan, chan, s->chunk)
                                        : occurrences(&plan->range[chan], plan->nchunks, s->chunk);
-        int all = cg_step_all(s->opcode);
-        if (cg_step_sends(s->opcode) && (all || s->slink == l)) *sends += times;
-        if (cg_step_frees(s) && (all || s->rlink == l)) *recvs += times;
+        struct cg_span in = cg_step_in(s, plan->nall), out = cg_step_out(s, plan->nall);
+        if (l >= out.from && l < out.to) *sends += times;
+        if (cg_step_frees(s) && l >= in.from && l < in.to) *recvs += times;
     }
 }

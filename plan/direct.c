@@ -36,7 +36,7 @@ static void add_bcast(const struct cg_plan_request *req, struct cg_plan *plan)
 {
     if (req->rank == req->root) {
         add_peers(req, plan);
-        cg_build_step(plan, CG_STEP_SEND_ALL, 0, CG_LINK_NONE, CG_LINK_NONE, 0);
+        cg_build_step(plan, CG_STEP_SEND_ALL, 0, 0, CG_LINK_NONE, 0);
     } else {
         cg_build_peer(req, plan, req->root);
         cg_build_step(plan, CG_STEP_RECV, 0, 0, CG_LINK_NONE, 0);
@@ -47,7 +47,7 @@ static void add_reduce(const struct cg_plan_request *req, struct cg_plan *plan)
 {
     if (req->rank == req->root) {
         add_peers(req, plan);
-        cg_build_step(plan, CG_STEP_REDUCE_ALL, 0, CG_LINK_NONE, CG_LINK_NONE, 0);
+        cg_build_step(plan, CG_STEP_REDUCE_ALL, 0, 0, CG_LINK_NONE, 0);
     } else {
         cg_build_peer(req, plan, req->root);
         cg_build_step(plan, CG_STEP_SEND, 0, CG_LINK_NONE, 0, 0);
@@ -79,7 +79,7 @@ static void add_allgather(const struct cg_plan_request *req, struct cg_plan *pla
     for (uint32_t i = 0; i < n; i++)
         cg_build_block(plan, cg_dst_block(req, i));
     cg_build_block(plan, (struct cg_block){0, plan->block[r].len});
-    cg_build_step(plan, CG_STEP_SEND_ALL, 0, CG_LINK_NONE, CG_LINK_NONE, n);
+    cg_build_step(plan, CG_STEP_SEND_ALL, 0, 0, CG_LINK_NONE, n);
     cg_build_from(plan, CG_STEP_COPY, 0, CG_LINK_NONE, CG_LINK_NONE, r, n);
     for (uint32_t k = 1; k < n; k++) {
         uint32_t peer = (r + k) % n;
@@ -103,7 +103,7 @@ static void add_reduce_scatter(const struct cg_plan_request *req, struct cg_plan
         uint32_t peer = (r + k) % n;
         cg_build_step(plan, CG_STEP_SEND, 0, CG_LINK_NONE, cg_build_link(plan, peer), peer);
     }
-    cg_build_from(plan, CG_STEP_REDUCE_ALL, 0, CG_LINK_NONE, CG_LINK_NONE, n, r);
+    cg_build_from(plan, CG_STEP_REDUCE_ALL, 0, 0, CG_LINK_NONE, n, r);
 }
 
 int cg_direct_build(const struct cg_plan_request *req, struct cg_plan *plan)

@@ -19,7 +19,7 @@ int cg_exchange_build(const struct cg_plan_request *req, struct cg_plan *plan)
     for (uint32_t peer = 0; peer < req->nranks && CG_OK == rc; peer++) {
         if (peer != req->rank) rc = cg_build_peer(req, plan, peer);
     }
-    if (CG_OK == rc) rc = cg_build_step(plan, CG_STEP_SEND_ALL, 0, CG_LINK_NONE, CG_LINK_NONE, 0);
-    if (CG_OK == rc) rc = cg_build_step(plan, CG_STEP_REDUCE_ALL, 0, CG_LINK_NONE, CG_LINK_NONE, 0);
+    if (CG_OK == rc) rc = cg_build_step(plan, CG_STEP_SEND_ALL, 0, 0, CG_LINK_NONE, 0);
+    if (CG_OK == rc) rc = cg_build_step(plan, CG_STEP_REDUCE_ALL, 0, 0, CG_LINK_NONE, 0);
     return CG_OK == rc ? cg_build_ranges(req, plan, 1, 1) : rc;
 }

@@ -35,9 +35,9 @@ static int add(struct cg_plan *plan, enum cg_opcode opcode, uint32_t peer, uint3
 
 static int reduce_and_send(struct cg_plan *plan, uint32_t chunk)
 {
-    int rc = cg_build_step(plan, CG_STEP_REDUCE_ALL, 0, CG_LINK_NONE, CG_LINK_NONE, chunk);
+    int rc = cg_build_step(plan, CG_STEP_REDUCE_ALL, 0, 0, CG_LINK_NONE, chunk);
 
-    return CG_OK == rc ? cg_build_step(plan, CG_STEP_SEND_ALL, CG_F_DST_OPERAND, CG_LINK_NONE, CG_LINK_NONE, chunk)
+    return CG_OK == rc ? cg_build_step(plan, CG_STEP_SEND_ALL, CG_F_DST_OPERAND, 0, CG_LINK_NONE, chunk)
                        : rc;
 }
 

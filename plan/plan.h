@@ -7,6 +7,8 @@
 #include "core/params.h"
 #include "kernels/step.h"
 
+struct cg_nodes;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,13 +34,14 @@ struct cg_plan_request {
     const struct cg_table *table;
     int at, via;
     uint32_t channels;
+    const struct cg_nodes *nodes;   /* who is on which node, or NULL: all on one (plan/nodes.h) */
 };
 
 struct cg_plan {
     const char *name;                 /* of the algorithm, static */
     const struct cg_row *row;         /* that chose it; NULL: no row did */
-    uint32_t nchan, nchunks, nsteps, nlinks, self_pos;
-    uint32_t peer[CG_MAX_LINKS];      /* communicator ranks, ascending; links of the steps index this */
+    uint32_t nchan, nchunks, nsteps, nlinks, self_pos, nall; /* the last two as in struct cg_op */
+    uint32_t peer[CG_MAX_LINKS];      /* communicator ranks; links of the steps index this */
     struct cg_range range[CG_MAX_CHAN];
     struct cg_step step[CG_MAX_STEPS];
     uint32_t nblocks;
@@ -48,7 +51,7 @@ struct cg_plan {
 struct cg_algorithm {
     const char *name, *text; /* text says when it can be used */
     int coll;
-    /* Can it serve this request? From nranks, bytes and agreed parameters only. */
+    /* Can it serve this request? From nranks, nodes, bytes and agreed parameters only. */
     int (*applies)(const struct cg_plan_request *req);
     /* Fill plan (zeroed, name set). CG_OK or CG_ERR_LIMIT. */
     int (*build)(const struct cg_plan_request *req, struct cg_plan *plan);
@@ -63,17 +66,22 @@ int cg_plan_build(const struct cg_plan_request *req, struct cg_plan *plan);
 
 /* All ranks with which rank exchanges messages in any plan of any size of the collectives whose reach is at most reach
  * (CG_COLL_TABLE), ascending; at most max. Returns their number, or CG_ERR_LIMIT. Symmetric: a is b's neighbour if and
- * only if b is a's. */
-int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, int reach, uint32_t *peers,
-                      int max);
+ * only if b is a's. nodes: as in a request. */
+int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, const struct cg_nodes *nodes,
+                      int reach, uint32_t *peers, int max);
 /* Is there a plan for this collective among so many ranks, of whatever size? The same on all ranks. */
 int cg_plan_exists(int coll, uint32_t nranks);
 
 /* A program in which the neighbours, all of them, send each other one byte, for its header. Up to CG_MEET_RANKS ranks
- * have no more neighbours than a program has links (reach 1), or are so few that all are neighbours. CG_OK or
- * CG_ERR_LIMIT. peers: in any order. */
+ * of one node have no more neighbours than a program has links (reach 1), or are so few that all are neighbours. Where
+ * there are more (several nodes), it is those of the smallest allreduce. CG_OK or CG_ERR_LIMIT. peers: in any order;
+ * who: a request without call. */
 #define CG_MEET_RANKS 4096
-int cg_plan_meet(uint32_t rank, const uint32_t *peers, uint32_t n, struct cg_plan *plan);
+int cg_plan_meet(const struct cg_plan_request *who, const uint32_t *peers, uint32_t n, struct cg_plan *plan);
+
+/* Does an algorithm serve a request? One made for a single node does not where there are others for several, so that
+ * no links are made for it, unless ranks are so few that all have links. */
+int cg_plan_usable(const struct cg_algorithm *a, const struct cg_plan_request *req);
 
 /* Messages that channel chan sends and receives on link l in one run of the plan. */
 void cg_plan_count(const struct cg_plan *plan, uint32_t chan, uint32_t l, uint64_t *sends, uint64_t *recvs);

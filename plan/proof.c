@@ -4,16 +4,24 @@
 
 #include "core/status.h"
 
+#include "plan/nodes.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 static int fill_pieces(struct cg_proof *p)
 {
-    for (uint32_t rank = 0; rank < p->nranks; rank++) {
-        p->piece[rank] = calloc(p->nranks, sizeof(**p->piece));
-        if (!p->piece[rank]) return CG_ERR_NOMEM;
-        p->npieces[rank] = cg_spec(p->reqs, rank, p->piece[rank]);
+    struct cg_piece *all = malloc(p->nranks * sizeof(*all));
+    int rc = all ? CG_OK : CG_ERR_NOMEM;
+
+    for (uint32_t rank = 0; rank < p->nranks && CG_OK == rc; rank++) {
+        uint32_t n = p->npieces[rank] = cg_spec(p->reqs, rank, all);
+        p->piece[rank] = malloc((n ? n : 1) * sizeof(*all));
+        if (!p->piece[rank]) rc = CG_ERR_NOMEM;
+        if (CG_OK == rc) memcpy(p->piece[rank], all, n * sizeof(*all));
     }
-    return CG_OK;
+    free(all);
+    return rc;
 }
 
 static void free_all(struct cg_proof *p)
@@ -43,7 +51,7 @@ int cg_plan_prove(const struct cg_plan_request *reqs, const struct cg_plan *plan
     p.len = len;
     for (uint32_t rank = 0; rank < n; rank++)
         p.cells = cg_plan_cells(&plans[rank]) > p.cells ? cg_plan_cells(&plans[rank]) : p.cells;
-    p.exprs = cg_exprs_new(p.nranks);
+    p.exprs = cg_exprs_new(p.nranks, reqs->nodes ? reqs->nodes->place : NULL);
     p.back = calloc(links, sizeof(*p.back));
     p.lane = calloc(links, sizeof(*p.lane));
     p.msg = calloc(links * (size_t) p.params->slots, sizeof(*p.msg));

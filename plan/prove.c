@@ -29,17 +29,6 @@ static struct cg_value join(const struct cg_proof *p, struct cg_value left, stru
 
 /* ---- one step ---- */
 
-/* First and behind the last link that a step reads or writes. */
-struct span {
-    uint32_t from, to;
-};
-
-static struct span span_of(const struct cg_plan *plan, const struct cg_step *s, int takes, uint32_t l)
-{
-    if (!takes) return (struct span){0, 0};
-    return cg_step_all(s->opcode) ? (struct span){0, plan->nlinks} : (struct span){l, l + 1};
-}
-
 static struct cg_msg *slot(const struct cg_proof *p, size_t link, uint64_t seq)
 {
     return &p->msg[link * (size_t) p->params->slots + seq % (uint64_t) p->params->slots];
@@ -50,7 +39,7 @@ static size_t peer_lane(const struct cg_proof *p, uint32_t rank, uint32_t l)
     return cg_proof_link(p->plans[rank].peer[l], p->back[cg_proof_link(rank, l)]);
 }
 
-static int ready(const struct cg_proof *p, uint32_t rank, struct span in, struct span out)
+static int ready(const struct cg_proof *p, uint32_t rank, struct cg_span in, struct cg_span out)
 {
     for (uint32_t l = in.from; l < in.to; l++) {
         const struct cg_lane *lane = &p->lane[cg_proof_link(rank, l)];
@@ -81,11 +70,11 @@ static struct cg_value operand_of(const struct cg_proof *p, uint32_t rank, const
 }
 
 /* What a step computes: its operand, what it received, or both joined. */
-static struct cg_value value_of(const struct cg_proof *p, uint32_t rank, const struct cg_step *s, struct span in,
+static struct cg_value value_of(const struct cg_proof *p, uint32_t rank, const struct cg_step *s, struct cg_span in,
                                 uint64_t first, uint32_t n)
 {
     const struct cg_plan *plan = &p->plans[rank];
-    int all = cg_step_all(s->opcode), got = 0;
+    int all = cg_step_all_in(s->opcode), got = 0;
     struct cg_value sum = no_value, operand = no_value;
 
     if (cg_step_operand(s->opcode)) operand = operand_of(p, rank, s, first);
@@ -95,7 +84,7 @@ static struct cg_value value_of(const struct cg_proof *p, uint32_t rank, const s
         struct cg_value x = received(p, rank, l, n);
         sum = got++ ? join(p, sum, x) : x;
     }
-    if (all) return plan->self_pos == plan->nlinks ? join(p, sum, operand) : sum;
+    if (all) return plan->self_pos == in.to ? join(p, sum, operand) : sum;
     if (!cg_step_operand(s->opcode)) return sum;
     return s->flags & CG_F_SLOT_FIRST ? join(p, sum, operand) : join(p, operand, sum);
 }
@@ -114,7 +103,7 @@ static void write_value(struct cg_proof *p, uint32_t rank, const struct cg_step 
     }
 }
 
-static void move(struct cg_proof *p, uint32_t rank, const struct cg_step *s, struct span in, struct span out,
+static void move(struct cg_proof *p, uint32_t rank, const struct cg_step *s, struct cg_span in, struct cg_span out,
                  struct cg_msg msg)
 {
     for (uint32_t l = out.from; l < out.to; l++) {
@@ -144,8 +133,7 @@ static int run_step(struct cg_proof *p, uint32_t rank)
 {
     const struct cg_plan *plan = &p->plans[rank];
     const struct cg_step *s = &plan->step[p->at[rank]];
-    struct span in = span_of(plan, s, cg_step_recvs(s->opcode), s->rlink);
-    struct span out = span_of(plan, s, cg_step_sends(s->opcode), s->slink);
+    struct cg_span in = cg_step_in(s, plan->nall), out = cg_step_out(s, plan->nall);
     uint64_t first;
     uint32_t n = elems_of(p, rank, s, &first);
 

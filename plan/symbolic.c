@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* first and last: in the order in which operands appear. round: each is followed by the next rank, the highest by 0. */
+/* first and last: in the order in which operands appear. round: each is followed by the next rank, the highest by 0;
+ * a bit for each order of ranks. */
 struct node {
     uint32_t left, right, ranks, first, last, round;
 };
 
 struct cg_exprs {
     uint32_t nranks, words, count, cap; /* words of a set of ranks; nodes used and allocated, a power of two */
+    uint32_t *place; /* the second order, or NULL */
     struct node *node;
     uint64_t *set;  /* words for each node */
     uint32_t *hash; /* 2 * cap entries, open addressing */
@@ -23,6 +25,7 @@ int cg_expr_is(const struct cg_exprs *e, uint32_t expr, uint32_t lo, uint32_t hi
     const uint64_t *set = &e->set[(size_t) expr * e->words];
 
     if (CG_EXPR_NONE == expr || e->node[expr].ranks != hi - lo || !e->node[expr].round) return 0;
+    if (hi - lo == e->nranks) return 1;
     for (uint32_t r = lo; r < hi; r++) {
         if (!(set[r / 64] >> r % 64 & 1)) return 0;
     }
@@ -32,6 +35,7 @@ int cg_expr_is(const struct cg_exprs *e, uint32_t expr, uint32_t lo, uint32_t hi
 void cg_exprs_free(struct cg_exprs *e)
 {
     if (!e) return;
+    free(e->place);
     free(e->node);
     free(e->set);
     free(e->hash);
@@ -71,7 +75,7 @@ static int grow(struct cg_exprs *e, uint32_t cap)
     return 1;
 }
 
-struct cg_exprs *cg_exprs_new(uint32_t nranks)
+struct cg_exprs *cg_exprs_new(uint32_t nranks, const uint32_t *place)
 {
     struct cg_exprs *e = calloc(1, sizeof(*e));
     uint32_t cap = 64;
@@ -81,7 +85,9 @@ struct cg_exprs *cg_exprs_new(uint32_t nranks)
         cap *= 2;
     e->nranks = nranks;
     e->words = (nranks + 63) / 64;
-    if (!grow(e, cap)) {
+    if (place) e->place = malloc(nranks * sizeof(*place));
+    if (e->place) memcpy(e->place, place, nranks * sizeof(*place));
+    if ((place && !e->place) || !grow(e, cap)) {
         cg_exprs_free(e);
         return NULL;
     }
@@ -89,7 +95,7 @@ struct cg_exprs *cg_exprs_new(uint32_t nranks)
     memset(e->node, 0, e->count * sizeof(*e->node));
     memset(e->set, 0, e->count * sizeof(*e->set) * e->words);
     for (uint32_t r = 0; r < nranks; r++) {
-        e->node[r + 1] = (struct node){.ranks = 1, .first = r, .last = r, .round = 1};
+        e->node[r + 1] = (struct node){.ranks = 1, .first = r, .last = r, .round = place ? 3 : 1};
         e->set[(size_t) (r + 1) * e->words + r / 64] = 1ull << r % 64;
     }
     return e;
@@ -110,8 +116,10 @@ uint32_t cg_expr_join(struct cg_exprs *e, uint32_t left, uint32_t right)
         e->set[(size_t) e->count * e->words + w] = a[w] | b[w];
     }
     const struct node *l = &e->node[left], *r = &e->node[right];
-    int round = l->round && r->round && (l->last + 1) % e->nranks == r->first;
-    e->node[e->count] = (struct node){left, right, l->ranks + r->ranks, l->first, r->last, (uint32_t) round};
+    uint32_t round = l->round & r->round;
+    if ((l->last + 1) % e->nranks != r->first) round &= ~1u;
+    if (e->place && (e->place[l->last] + 1) % e->nranks != e->place[r->first]) round &= ~2u;
+    e->node[e->count] = (struct node){left, right, l->ranks + r->ranks, l->first, r->last, round};
     *entry = e->count;
     return e->count++;
 }

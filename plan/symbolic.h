@@ -9,13 +9,15 @@
 
 struct cg_exprs; /* grows as needed */
 
-struct cg_exprs *cg_exprs_new(uint32_t nranks);
+/* place: a second order of ranks, which is as good as their numbers'; NULL: none. */
+struct cg_exprs *cg_exprs_new(uint32_t nranks, const uint32_t *place);
 void cg_exprs_free(struct cg_exprs *e);
 /* The operand of one rank. */
 uint32_t cg_expr_leaf(uint32_t rank);
 /* left op right; CG_EXPR_NONE if an operand of the two is missing, a rank is in both, or memory is out. */
 uint32_t cg_expr_join(struct cg_exprs *e, uint32_t left, uint32_t right);
-/* Does an expression contain the ranks lo to hi - 1, each once, in the order of ranks or one that goes round? */
+/* Does an expression contain the ranks lo to hi - 1, each once, in the order of ranks (or places) or one that goes
+ * round? */
 int cg_expr_is(const struct cg_exprs *e, uint32_t expr, uint32_t lo, uint32_t hi);
 
 #endif

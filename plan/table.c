@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The algorithms, and what is derived from them. */
-#include "plan/build.h"
+#include "plan/rail.h"
 
 #include "core/status.h"
 #include "plan/choose.h"
 
 #include <string.h>
 
+#define PROBE_MAX (1ull << 32) /* bytes of a message to which every algorithm that is ever used applies */
+
 const struct cg_algorithm cg_algorithms[] = {
     {"copy", "1 rank", CG_COLL_ALLREDUCE, cg_copy_applies, cg_copy_build},
+    {"rail_doubling", "several nodes, as long as links suffice", CG_COLL_ALLREDUCE, cg_rail_doubling_applies,
+     cg_rail_doubling_build},
+    {"rail_ring", "up to rail_ring_nodes nodes, 4 KiB for each rail and node", CG_COLL_ALLREDUCE, cg_rail_ring_applies,
+     cg_rail_ring_build},
+    {"rails", "several nodes", CG_COLL_ALLREDUCE, cg_rail_applies, cg_rails_build},
     {"exchange", "2 to 8 ranks, up to exchange_max bytes", CG_COLL_ALLREDUCE, cg_exchange_applies, cg_exchange_build},
     {"owners", "2 to 8 ranks, larger messages, with rank_order", CG_COLL_ALLREDUCE, cg_owners_applies, cg_owners_build},
     {"doubling", "up to doubling_max bytes, or more ranks than the ring serves", CG_COLL_ALLREDUCE, cg_doubling_applies,
@@ -57,6 +64,19 @@ const struct cg_algorithm cg_algorithms[] = {
     {NULL, NULL, CG_COLL_NONE, NULL, NULL},
 };
 
+/* Those for several nodes: where the last of a collective applies, it applies to every size. */
+static int for_nodes(const struct cg_algorithm *a) { return 0 == strncmp(a->name, "rail", 4); }
+
+int cg_plan_usable(const struct cg_algorithm *a, const struct cg_plan_request *req)
+{
+    if (!a->applies(req)) return 0;
+    if (req->nranks <= CG_DIRECT_RANKS) return 1;
+    for (const struct cg_algorithm *b = cg_algorithms; b->name && !for_nodes(a); b++) {
+        if (b->coll == a->coll && cg_rail_applies == b->applies && b->applies(req)) return 0;
+    }
+    return 1;
+}
+
 static uint64_t descriptor_bytes(const struct cg_plan *plan)
 {
     return sizeof(struct cg_op) + plan->nlinks * sizeof(struct cg_link) + plan->nsteps * sizeof(struct cg_step) +
@@ -70,6 +90,7 @@ static int build(const struct cg_algorithm *a, const struct cg_plan_request *req
     memset(plan, 0, sizeof(*plan));
     plan->name = a->name;
     rc = a->build(req, plan);
+    if (0 == plan->nall) plan->nall = plan->nlinks;
     return CG_OK == rc && (plan->nsteps > CG_MAX_STEPS || descriptor_bytes(plan) > CG_OP_BYTES) ? CG_ERR_LIMIT : rc;
 }
 
@@ -102,13 +123,15 @@ static int merge(uint32_t *out, int n, int max, uint32_t peer)
 }
 
 /* Peers of an algorithm do not depend on the size, so its smallest size that applies shows them. */
-static int merge_algorithm(const struct cg_algorithm *a, const struct cg_plan_request *req, uint32_t *out, int n,
-                           int max)
+static int merge_algorithm(const struct cg_algorithm *a, struct cg_plan_request *req, uint32_t *out, int n, int max)
 {
     struct cg_plan plan;
     int rc;
 
-    if (!a->applies(req)) return n;
+    req->count = 1;
+    while (req->count < PROBE_MAX && !cg_plan_usable(a, req))
+        req->count *= 4;
+    if (!cg_plan_usable(a, req)) return n;
     rc = build(a, req, &plan);
     if (rc != CG_OK) return rc;
     for (uint32_t l = 0; l < plan.nlinks && n >= 0; l++)
@@ -126,10 +149,11 @@ static int has_root(int coll)
 static const unsigned char reaches[CG_COLL_COUNT] = {CG_COLL_TABLE(CG_COLL_REACH)};
 #undef CG_COLL_REACH
 
-int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, int reach, uint32_t *peers,
-                      int max)
+int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *params, const struct cg_nodes *nodes,
+                      int reach, uint32_t *peers, int max)
 {
-    struct cg_plan_request req = {.nranks = nranks, .rank = rank, .count = 1, .esize = 1, .params = params};
+    struct cg_plan_request req = {
+        .nranks = nranks, .rank = rank, .count = 1, .esize = 1, .params = params, .nodes = nodes};
     int n = 0;
 
     for (const struct cg_algorithm *a = cg_algorithms; a->name && n >= 0; a++) {
@@ -149,6 +173,7 @@ void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op)
     op->nsteps = (uint16_t) plan->nsteps;
     op->nlinks = (uint16_t) plan->nlinks;
     op->self_pos = (uint16_t) plan->self_pos;
+    op->nall = (uint16_t) plan->nall;
     op->nblocks = (uint16_t) plan->nblocks;
     op->size = (uint32_t) descriptor_bytes(plan);
     memcpy(op->range, plan->range, sizeof(op->range));

@@ -211,7 +211,8 @@ static __device__ bool cg_headers_match(struct cg_worker *w, const struct cg_op 
 {
     const uint32_t parts = 3; /* of 16 bytes: the rest is padding */
     const struct cg_step *s = &w->act.step;
-    uint32_t all = cg_step_all(s->opcode), l0 = all ? 0 : s->rlink, nl = all ? op->nlinks : 1, bad;
+    struct cg_span in = cg_step_in(s, op->nall);
+    uint32_t l0 = in.from, nl = in.to - in.from, bad;
     uint64_t seq;
 
     for (uint32_t k = lane; k < nl * parts; k += 32) {
@@ -241,9 +242,11 @@ static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op,
     struct cg_move *m = &w->move;
     const struct cg_post *post = cg_post_of(op);
 
-    if (a->step.opcode == CG_STEP_REDUCE_ALL) {
-        if (lane < op->nlinks) m->src[lane + (lane >= op->self_pos)] = cg_slot_payload(cg_in_slot(op, pos, chan, lane));
-        if (lane == 0) m->src[op->self_pos] = a->operand, m->nsrc = op->nlinks + 1;
+    uint32_t first = a->step.rlink, n = op->nall - first, l = first + lane; /* of an ALL step */
+
+    if (cg_step_all_in(a->step.opcode)) {
+        if (lane < n) m->src[lane + (l >= op->self_pos)] = cg_slot_payload(cg_in_slot(op, pos, chan, l));
+        if (lane == 0) m->src[op->self_pos - first] = a->operand, m->nsrc = n + 1;
     } else if (lane == 0) {
         const char *slot = a->in ? cg_slot_payload(a->in) : NULL;
         bool slot_first = slot && (!a->operand || (a->step.flags & CG_F_SLOT_FIRST));
@@ -252,9 +255,9 @@ static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op,
         m->src[1] = slot_first ? a->operand : slot;
         m->nsrc = 1 + (slot && a->operand);
     }
-    if (a->step.opcode == CG_STEP_SEND_ALL) {
-        if (lane < op->nlinks) m->dst[lane] = cg_slot_payload(cg_out_slot(op, pos, chan, lane));
-        if (lane == 0) m->ndst = op->nlinks;
+    if (cg_step_all_out(a->step.opcode)) {
+        if (lane < n) m->dst[lane] = cg_slot_payload(cg_out_slot(op, pos, chan, l));
+        if (lane == 0) m->ndst = n;
     } else if (lane == 0) {
         m->ndst = 0;
         if (a->dst && !(m->nsrc == 1 && a->dst == m->src[0])) m->dst[m->ndst++] = a->dst;

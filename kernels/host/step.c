@@ -51,28 +51,30 @@ static void reduce_two(const struct cg_op *op, const struct cg_act *act, char *d
 
 static void send_all(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act)
 {
-    for (uint32_t l = 0; l < op->nlinks; l++) {
+    for (uint32_t l = act->step.rlink; l < op->nall; l++) {
         memcpy(cg_slot_payload(cg_out_slot(op, pos, chan, l)), act->operand, act->bytes);
     }
 }
 
-/* ((x0 op x1) op x2) ... in rank order. dst may be the operand, so partial results stay in a block of their own and dst
- * is written with the last one. */
-static void reduce_all(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act)
+/* ((x0 op x1) op x2) ... in the order of links. dst may be the operand, so partial results stay in a block of their own
+ * and dst is written with the last one. */
+static void reduce_all(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act,
+                       char *dst)
 {
     cg_reduce_fn reduce = cg_reduce_host(op->type, op->redop);
     const char *x[CG_MAX_LINKS + 1];
+    uint32_t first = act->step.rlink, n = op->nall - first;
     char partial[BLOCK_BYTES] __attribute__((aligned(64)));
 
-    for (uint32_t l = 0; l < op->nlinks; l++) {
-        x[l + (l >= op->self_pos)] = cg_slot_payload(cg_in_slot(op, pos, chan, l));
+    for (uint32_t l = first; l < op->nall; l++) {
+        x[l - first + (l >= op->self_pos)] = cg_slot_payload(cg_in_slot(op, pos, chan, l));
     }
-    x[op->self_pos] = act->operand;
+    x[op->self_pos - first] = act->operand;
     for (size_t at = 0; at < act->bytes; at += BLOCK_BYTES) {
         size_t part = cg_min_u64(BLOCK_BYTES, act->bytes - at);
         const char *left = x[0] + at;
-        for (uint32_t i = 1; i <= op->nlinks; i++) {
-            char *to = i == op->nlinks ? act->dst + at : partial;
+        for (uint32_t i = 1; i <= n; i++) {
+            char *to = i == n ? dst + at : partial;
             reduce(to, left, x[i] + at, part / op->esize);
             left = to;
         }
@@ -112,7 +114,10 @@ static void move(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos
         send_all(op, chan, pos, act);
         break;
     case CG_STEP_REDUCE_ALL:
-        reduce_all(op, chan, pos, act);
+        reduce_all(op, chan, pos, act, act->dst);
+        break;
+    case CG_STEP_REDUCE_ALL_SEND:
+        reduce_all(op, chan, pos, act, out);
         break;
     }
 }

@@ -1,12 +1,13 @@
 engine_mesh = test/engine/mesh.c test/engine/mesh.h
 engine_job = test/engine/job.c test/engine/job.h
 engine_fake = test/engine/fake_gpu.c test/engine/fake_fast.c test/engine/fake_gpu.h
-check_PROGRAMS += test/engine/engine test/engine/failures test/engine/paths test/engine/collectives
+check_PROGRAMS += test/engine/engine test/engine/failures test/engine/paths test/engine/collectives test/engine/nodes
 test_engine_engine_SOURCES = test/engine/engine.c $(engine_job) $(engine_mesh)
+test_engine_nodes_SOURCES = test/engine/nodes.c $(engine_job) $(engine_mesh)
 test_engine_failures_SOURCES = test/engine/failures.c $(engine_job) $(engine_mesh)
 test_engine_paths_SOURCES = test/engine/paths.c $(engine_fake) $(engine_mesh)
 test_engine_collectives_SOURCES = test/engine/collectives.c $(engine_fake) $(engine_mesh)
-TESTS += test/engine/engine test/engine/failures test/engine/paths test/engine/collectives
+TESTS += test/engine/engine test/engine/failures test/engine/paths test/engine/collectives test/engine/nodes
 check_PROGRAMS += test/engine/choices
 test_engine_choices_SOURCES = test/engine/choices.c $(engine_fake) $(engine_mesh)
 TESTS += test/engine/choices

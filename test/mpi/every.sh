@@ -14,6 +14,8 @@ both() { # RANKS PARAMETERS KINDS KINDS MODE COUNT...
 for shape in 1:0 2:2 4:2 6:3; do
     both "${shape%:*}" "enable=always virtual_nodes=${shape#*:} $small" hh hh native 0 1 7 300
 done
+both 8 "enable=always virtual_nodes=2 $small" hh hh native 0 1 300 # 2 nodes of 4 ranks
+both 7 "enable=always virtual_nodes=3 rail_ring_nodes=0 $small" hh hh native 1 300
 both 2 "enable=always" hh hh native 0 1 7 30000
 both 20 "enable=always virtual_nodes=2" hh hh native 0 3
 

@@ -92,7 +92,7 @@ int world_add_comm(struct world *w, uint32_t size, const uint32_t *members, uint
     memcpy(c->member, members, size * sizeof(*members));
     for (uint32_t rank = 0; rank < size; rank++) {
         uint32_t peers[CG_MAX_LINKS];
-        c->nends[rank] = cg_plan_neighbors(size, rank, &w->params, 2, peers, CG_MAX_LINKS);
+        c->nends[rank] = cg_plan_neighbors(size, rank, &w->params, c->nodes, 2, peers, CG_MAX_LINKS);
         if (c->nends[rank] < 0) fatal("cg_plan_neighbors: %s", cg_status_text(c->nends[rank]));
         for (int i = 0; i < c->nends[rank]; i++) {
             c->end[rank][i].peer = peers[i];

@@ -7,6 +7,7 @@
 
 #include "core/params.h"
 #include "kernels/host/host.h"
+#include "plan/nodes.h"
 #include "plan/plan.h"
 #include "test/sim/shape.h"
 
@@ -26,6 +27,7 @@ struct end {
 
 struct comm {
     uint32_t size, member[WORLD_RANKS]; /* processes, by rank */
+    struct cg_nodes *nodes;             /* or NULL */
     int nends[WORLD_RANKS];
     struct end end[WORLD_RANKS][CG_MAX_LINKS];
     int nops, op[WORLD_OPS]; /* in call order */

@@ -59,6 +59,18 @@ static const struct choice {
 };
 #define NCHOICES (sizeof(choices) / sizeof(*choices))
 
+/* Rows for several nodes, with parameters under which they are chosen for whatever size they apply to:
+ * test/unit/nodes.c. */
+static const struct rail_choice {
+    const char *name;
+    int coll, doubling_max, rail_ring_nodes;
+} rail_choices[] = {
+    {"rail_doubling", CG_COLL_ALLREDUCE, 1 << 30, 0},
+    {"rail_ring", CG_COLL_ALLREDUCE, 0, 64},
+    {"rails", CG_COLL_ALLREDUCE, 0, 0},
+};
+#define NRAIL_CHOICES (sizeof(rail_choices) / sizeof(*rail_choices))
+
 static inline struct cg_params params_of(const struct choice *c, int slots)
 {
     struct cg_params p;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the plans for several nodes share. A message is cut into as many parts as there are rails; part p belongs to
+ * rank p of each node, its owner there, and crosses between nodes among the owners of p only. So every GPU of a node
+ * uses a rail of its own. Private to plan/ and its tests. */
+#ifndef CG_PLAN_RAIL_H
+#define CG_PLAN_RAIL_H
+
+#include "plan/build.h"
+#include "plan/nodes.h"
+
+/* Where a rank is. */
+struct cg_rail {
+    const struct cg_nodes *nodes;
+    uint32_t node, local, here; /* here: ranks of the node */
+    uint32_t rails;             /* ranks local < rails own a part */
+    int owner;
+};
+struct cg_rail cg_rail_of(const struct cg_plan_request *req);
+
+/* Is this a communicator for which plans over nodes are made? Not of up to 8 ranks with a node each, or where all are
+ * to be reduced in rank order. */
+int cg_rail_applies(const struct cg_plan_request *req);
+
+/* A node's neighbours in a graph of nodes: up leads towards the root, down away from it. */
+#define CG_FAN 16
+struct cg_fan {
+    int up;              /* -1 at the root */
+    uint32_t n, before;  /* down, in the order in which their sums are combined: before of them go before the node's */
+    uint32_t down[CG_FAN];
+    uint32_t weight[CG_FAN]; /* nodes behind each, about */
+};
+
+/* TREE and TREE2: binary trees in the order of nodes, between neighbouring powers of two; who is inside one is a leaf
+ * of the other. At most 3 neighbours, the same for every root. BINOMIAL: over the links of recursive doubling. */
+enum cg_graph { CG_GRAPH_TREE, CG_GRAPH_TREE2, CG_GRAPH_BINOMIAL };
+#define CG_OWN_ROOT UINT32_MAX /* of a tree: the root that makes it flat */
+struct cg_fan cg_rail_fan(const struct cg_nodes *nodes, enum cg_graph graph, uint32_t node, uint32_t root);
+
+/* Fold of nodes, as cg_fold_of of ranks. */
+struct cg_fold cg_rail_fold(const struct cg_nodes *nodes, uint32_t node);
+
+/* Link to a rank, appended unless it is there. The order of links is that of these calls. */
+uint8_t cg_rail_link(struct cg_plan *plan, uint32_t peer);
+/* Links to the other ranks of this node, or to its owners if this rank is none; an owner's are those of ALL steps. */
+void cg_rail_node_links(const struct cg_plan_request *req, const struct cg_rail *r, struct cg_plan *plan);
+
+#endif
