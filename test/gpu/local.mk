@@ -1,6 +1,7 @@
 # The GPU's executor without MPI. Each skips with 77 where there is no GPU; without nvcc they are not built.
 if HAVE_CUDA
-sm_tests = test/gpu/sm_memory test/gpu/sm_exchange test/gpu/sm_collectives test/gpu/sm_errors test/gpu/sm_manners
+sm_tests = test/gpu/sm_memory test/gpu/sm_exchange test/gpu/sm_collectives test/gpu/sm_errors test/gpu/sm_manners \
+	test/gpu/sm_pack
 check_PROGRAMS += $(sm_tests)
 TESTS += $(sm_tests)
 
@@ -22,6 +23,10 @@ test_gpu_sm_errors_SOURCES = test/gpu/sm_errors.c $(sm_world)
 test_gpu_sm_errors_CFLAGS = $(cg_cflags)
 test_gpu_sm_errors_LDFLAGS = $(cg_ldflags)
 test_gpu_sm_errors_LDADD = $(sm_libs)
+test_gpu_sm_pack_SOURCES = test/gpu/sm_pack.c $(sm_world)
+test_gpu_sm_pack_CFLAGS = $(cg_cflags)
+test_gpu_sm_pack_LDFLAGS = $(cg_ldflags)
+test_gpu_sm_pack_LDADD = $(sm_libs)
 test_gpu_sm_manners_SOURCES = test/gpu/sm_manners.c $(sm_world)
 test_gpu_sm_manners_CFLAGS = $(cg_cflags)
 test_gpu_sm_manners_LDFLAGS = $(cg_ldflags)
@@ -61,7 +66,7 @@ libcggputest_la_LIBADD = libcgbench.la
 
 cg_gpu_libs = libcggputest.la $(cg_bench_libs)
 cg_gpu_programs = test/gpu/mpi_memory test/gpu/mpi_order test/gpu/mpi_bits test/gpu/mpi_dup test/gpu/mpi_staged \
-	test/gpu/mpi_victim
+	test/gpu/mpi_victim test/gpu/mpi_layouts test/gpu/mpi_vectors
 test_gpu_mpi_memory_SOURCES = test/gpu/mpi_memory.c
 test_gpu_mpi_memory_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_memory_CFLAGS = $(cg_cflags)
@@ -87,6 +92,17 @@ test_gpu_mpi_staged_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_staged_CFLAGS = $(cg_cflags)
 test_gpu_mpi_staged_LDFLAGS = $(cg_ldflags)
 test_gpu_mpi_staged_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_layouts_SOURCES = test/gpu/mpi_layouts.c test/gpu/layouts.c test/gpu/layouts.h test/mpi/every.h \
+	test/mpi/every_calls.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_gpu_mpi_layouts_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_layouts_CFLAGS = $(cg_cflags)
+test_gpu_mpi_layouts_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_layouts_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_vectors_SOURCES = test/gpu/mpi_vectors.c
+test_gpu_mpi_vectors_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_vectors_CFLAGS = $(cg_cflags)
+test_gpu_mpi_vectors_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_vectors_LDADD = $(cg_gpu_libs)
 test_gpu_mpi_victim_SOURCES = test/gpu/mpi_victim.c
 test_gpu_mpi_victim_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_victim_CFLAGS = $(cg_cflags)
