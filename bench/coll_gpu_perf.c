@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * coll_gpu_perf: MPI_Allreduce and MPI_Iallreduce on any kind of memory, in the conventions of nccl-tests.
+ * coll_gpu_perf: MPI_Allreduce on any kind of memory, blocking, nonblocking or persistent, in the conventions of
+ * nccl-tests.
  *
  * Times are taken on every rank around the call, each behind a barrier. The time of an iteration is that of its slowest
  * rank; the table shows the median over the iterations. algbw = bytes / time, busbw = algbw * 2 (n - 1) / n: what a
  * link must carry whatever the algorithm. Checked runs have an input of their own and a poisoned output, one before and
- * one after the timed ones. With --sync the time includes cudaDeviceSynchronize. Exit status: 0, 1 wrong results or an
+ * one after the timed ones. With --sync the time includes cudaDeviceSynchronize. A persistent request is made once for
+ * each size and place, and started for each call. Exit status: 0, 1 wrong results or an
  * error, 77 no GPU. */
+#include "bench/after.h"
 #include "bench/buffer.h"
 #include "bench/data.h"
 #include "bench/options.h"
@@ -16,6 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <mpi-ext.h>
+#if MPI_VERSION >= 4 || !defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define ALLREDUCE_INIT MPI_Allreduce_init
+#else
+#define ALLREDUCE_INIT MPIX_Allreduce_init
+#endif
+
+static const char *const kinds[] = {"blocking", "nonblocking", "persistent"};
 
 struct bench {
     struct cg_options opt;
@@ -28,6 +39,7 @@ struct bench {
     double *mine, *all; /* iters, and iters of every rank at rank 0 */
     FILE *csv;
     uint64_t seed;
+    MPI_Request persistent; /* of the present size and place */
 };
 
 struct row {
@@ -41,18 +53,28 @@ static void pause_us(double us)
     for (double end = MPI_Wtime() + us * 1e-6; us > 0 && MPI_Wtime() < end;) {}
 }
 
-static void call(const struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op, size_t count,
-                 int in_place)
+static const void *source(const struct bench *b, int in_place)
 {
-    const void *src = in_place ? MPI_IN_PLACE : b->send.p + b->at;
+    return in_place ? MPI_IN_PLACE : b->send.p + b->at;
+}
+
+static void call(struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op, size_t count, int in_place)
+{
+    const void *src = source(b, in_place);
     MPI_Request req;
 
-    if (!b->opt.nonblocking) {
+    switch (b->opt.kind) {
+    case CG_CALL_BLOCKING:
         MPI_Allreduce(src, b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD);
-        return;
+        break;
+    case CG_CALL_NONBLOCKING:
+        MPI_Iallreduce(src, b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD, &req);
+        MPI_Wait(&req, MPI_STATUS_IGNORE);
+        break;
+    case CG_CALL_PERSISTENT:
+        MPI_Start(&b->persistent);
+        MPI_Wait(&b->persistent, MPI_STATUS_IGNORE);
     }
-    MPI_Iallreduce(src, b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD, &req);
-    MPI_Wait(&req, MPI_STATUS_IGNORE);
 }
 
 /* Every rank's value of 8 bytes at rank 0; through point-to-point messages and gather, not what is measured. */
@@ -134,22 +156,26 @@ static void measure(struct bench *b, const struct cg_data_type *t, const struct 
 {
     *row = (struct row){0};
     b->at = b->opt.offset * (size_t) t->size;
+    if (b->opt.kind == CG_CALL_PERSISTENT) {
+        ALLREDUCE_INIT(source(b, in_place), b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &b->persistent);
+    }
     if (b->opt.check) checked_call(b, t, op, count, in_place, &row->wrong);
     /* Timed calls in place feed results back: zeros stay zeros, and no value becomes a slow or infinite one. */
     cg_buf_set(&b->send, b->at, 0, count * (size_t) t->size);
     cg_buf_set(&b->recv, b->at, 0, count * (size_t) t->size);
     timed_calls(b, t, op, count, in_place, row);
     if (b->opt.check) checked_call(b, t, op, count, in_place, &row->wrong);
+    if (b->opt.kind == CG_CALL_PERSISTENT) MPI_Request_free(&b->persistent);
 }
 
 static double bandwidth(size_t bytes, double seconds) { return seconds > 0 ? (double) bytes / seconds * 1e-9 : 0; }
 
 static void print_head(const struct bench *b)
 {
-    printf("# coll_gpu_perf: %d ranks, -m %s, %s, %d warm-up and %d timed iterations, gap %g us, offset %zu, check %s; "
+    printf("# coll_gpu_perf: %d ranks, -m %s, %s%s, %d warm-up and %d timed iterations, gap %g us, offset %zu, check %s; "
            "coll/gpu %s\n", b->size, b->opt.memory,
-           b->opt.nonblocking ? "nonblocking" : b->opt.sync ? "with cudaDeviceSynchronize" : "blocking", b->opt.warmup,
-           b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
+           kinds[b->opt.kind], b->opt.sync ? " with cudaDeviceSynchronize" : "", b->opt.warmup, b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
            cg_watch_count(b->watch) ? "loaded" : "not loaded");
     printf("#\n#%11s %12s %8s %6s", "bytes", "count", "type", "op");
     for (int k = 0; k < 2; k++) {
@@ -167,7 +193,7 @@ static void print_head(const struct bench *b)
     }
     printf(" |\n");
     if (b->csv == NULL) return;
-    fprintf(b->csv, "bytes,count,type,op,memory,ranks,nonblocking,in_place,median_us,mean_us,min_us,max_us,algbw_GBs,"
+    fprintf(b->csv, "bytes,count,type,op,memory,ranks,call,in_place,median_us,mean_us,min_us,max_us,algbw_GBs,"
                     "busbw_GBs,wrong,executor,path\n");
 }
 
@@ -188,8 +214,8 @@ static void print_csv(const struct bench *b, const struct cg_data_type *t, const
     double bw = bandwidth(count * (size_t) t->size, r->median);
     char exec[32];
 
-    fprintf(b->csv, "%zu,%zu,%s,%s,%s,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,%lld,%s,%s\n", count * (size_t) t->size,
-            count, t->name, op->name, b->opt.memory, b->size, b->opt.nonblocking, in_place, r->median * 1e6,
+    fprintf(b->csv, "%zu,%zu,%s,%s,%s,%d,%s,%d,%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,%lld,%s,%s\n", count * (size_t) t->size,
+            count, t->name, op->name, b->opt.memory, b->size, kinds[b->opt.kind], in_place, r->median * 1e6,
             r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw, bw * 2 * (b->size - 1) / b->size,
             b->opt.check ? (long long) r->wrong : -1, cg_watch_executor(r->bits, exec, sizeof(exec)),
             cg_watch_path(r->bits));
@@ -302,8 +328,8 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return rc < 0 ? 1 : 0; /* > 0: help was asked for */
     }
-    if (b.opt.setup >= 0) {
-        rc = cg_setup_report(&b.opt, b.rank, b.size);
+    if (b.opt.setup >= 0 || b.opt.kernels) {
+        rc = b.opt.kernels ? cg_after_report(&b.opt, b.rank, b.size) : cg_setup_report(&b.opt, b.rank, b.size);
         MPI_Finalize();
         return rc;
     }

@@ -15,13 +15,22 @@ libcgbench_la_CFLAGS = $(cg_cflags)
 libcgbench_la_LDFLAGS = $(cg_ldflags)
 
 bin_PROGRAMS += coll_gpu_perf
-coll_gpu_perf_SOURCES = bench/coll_gpu_perf.c bench/options.c bench/options.h bench/setup.c bench/setup.h
+coll_gpu_perf_SOURCES = bench/coll_gpu_perf.c bench/options.c bench/options.h bench/setup.c bench/setup.h \
+	bench/after.c bench/after.h
 coll_gpu_perf_CPPFLAGS = $(cg_bench_cppflags)
 coll_gpu_perf_CFLAGS = $(cg_cflags)
 coll_gpu_perf_LDFLAGS = $(cg_ldflags)
 coll_gpu_perf_LDADD = $(cg_bench_libs)
+if HAVE_CUDA
+noinst_LTLIBRARIES += libcgwork.la
+libcgwork_la_SOURCES = bench/work.cu bench/work.h
+libcgwork_la_LDFLAGS = $(cg_ldflags)
+coll_gpu_perf_LDADD += libcgwork.la $(CUDA_LIBS)
+else
+EXTRA_DIST += bench/work.cu bench/work.h
+endif
 
-EXTRA_DIST += bench/compare bench/sweep bench/tune bench/job.py bench/figures.py bench/choices.py bench/targets.py bench/plot
+EXTRA_DIST += bench/compare bench/sweep bench/tune bench/job.py bench/tables/2026-11-30-host.txt bench/figures.py bench/choices.py bench/targets.py bench/plot
 EXTRA_DIST += bench/results/allreduce.svg bench/results/2026-11-30-h200-shared-osu-allreduce.csv \
 	bench/results/2026-11-30-h200-time-sliced-osu-allreduce.csv bench/results/2026-11-30-h200x2-osu-allreduce.csv \
 	bench/results/2026-11-30-h200x2-parameters.csv bench/results/2026-11-30-host-2.csv

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { KEY_NONBLOCKING = 0x100, KEY_INPLACE, KEY_GAP, KEY_CSV, KEY_SEED, KEY_SIZES, KEY_OFFSET, KEY_SYNC,
-       KEY_SETUP };
+       KEY_SETUP, KEY_PERSISTENT, KEY_KERNELS };
 
 static const struct argp_option options[] = {
     {"minbytes", 'b', "BYTES", 0, "first size; K, M, G are allowed (8)", 0},
@@ -24,6 +24,7 @@ static const struct argp_option options[] = {
     {"memory", 'm', "KIND", 0,
      "host pinned registered device managed pool vmm, or mixed: host on odd ranks, device on even ones (host)", 0},
     {"nonblocking", KEY_NONBLOCKING, NULL, 0, "MPI_Iallreduce and MPI_Wait", 0},
+    {"persistent", KEY_PERSISTENT, NULL, 0, "MPI_Start and MPI_Wait of a request that is made once for each size", 0},
     {"inplace", KEY_INPLACE, "0|1|both", 0, "out of place, in place, or both (both)", 0},
     {"gap-us", KEY_GAP, "US", 0, "compute for this long before each call (0)", 0},
     {"offset", KEY_OFFSET, "N", 0, "buffers begin N elements after an allocation's begin (0)", 0},
@@ -31,6 +32,8 @@ static const struct argp_option options[] = {
     {"setup", KEY_SETUP, "N", 0,
      "instead: time of the first calls and GPU memory of the first and N further communicators, with calls of -b and "
      "-e bytes", 0},
+    {"kernels", KEY_KERNELS, NULL, 0,
+     "instead: the time of kernels of an application alone, and right after calls in quick succession (-m device)", 0},
     {"csv", KEY_CSV, "FILE", 0, "also write the table as CSV", 0},
     {"seed", KEY_SEED, "N", 0, "of the random data (1)", 0},
     {"verbose", 'v', NULL, 0, "show the fastest and slowest iteration too", 0},
@@ -126,7 +129,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'w': o->warmup = (int) number(arg, 0, 1e7, state); return 0;
     case 'c': o->check = (int) number(arg, 0, 1, state); return 0;
     case 'v': o->verbose = 1; return 0;
-    case KEY_NONBLOCKING: o->nonblocking = 1; return 0;
+    case KEY_NONBLOCKING: o->kind = CG_CALL_NONBLOCKING; return 0;
+    case KEY_PERSISTENT: o->kind = CG_CALL_PERSISTENT; return 0;
+    case KEY_KERNELS: o->kernels = 1; return 0;
     case KEY_SYNC: o->sync = 1; return 0;
     case KEY_OFFSET: o->offset = (size_t) number(arg, 0, 1e9, state); return 0;
     case KEY_SETUP: o->setup = (int) number(arg, 0, 1e6, state); return 0;

@@ -6,6 +6,7 @@
 #include "bench/data.h"
 
 enum { CG_OPTIONS_SIZES = 256 };
+enum cg_call_kind { CG_CALL_BLOCKING, CG_CALL_NONBLOCKING, CG_CALL_PERSISTENT };
 
 struct cg_options {
     size_t begin, end, step; /* bytes; step 0: by factor */
@@ -13,7 +14,9 @@ struct cg_options {
     int nsizes;
     size_t offset;           /* of the buffers, in elements */
     double factor;
-    int iters, warmup, check, nonblocking, sync, verbose;
+    int iters, warmup, check, sync, verbose;
+    int kind;                       /* enum cg_call_kind */
+    int kernels;                    /* instead: an application's kernels right after a call */
     int setup;                      /* communicators beyond the first to set up instead of measuring; -1: measure */
     int bad;                        /* mistakes found in the arguments */
     int places;                     /* bit 0: out of place, bit 1: in place */

@@ -1,7 +1,7 @@
 mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
 	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/params.sh test/mpi/bits.sh \
 	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh
-mpi_scripts += test/mpi/table.sh
+mpi_scripts += test/mpi/table.sh test/mpi/perf.sh
 EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh test/mpi/hosts_lib.sh
 CLEANFILES += test/mpi/fake/dir/mca_coll_gpu.so
 TESTS += $(mpi_scripts)

@@ -7,6 +7,7 @@
 #include "kernels/cuda/fast.h"
 #include "plan/build.h"
 
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,6 +64,25 @@ static void builtin_is_its_text(void **state)
     t = parse("");
     assert_int_equal(t->n, 0);
     cg_table_free(t);
+}
+
+/* Those that bench/tune wrote. */
+static void measured_tables(void **state)
+{
+    const char *top = getenv("top_srcdir");
+    char pattern[4096];
+    glob_t found;
+
+    (void) state;
+    snprintf(pattern, sizeof(pattern), "%s/bench/tables/*.txt", top ? top : ".");
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct cg_table *t;
+        if (CG_OK != cg_table_open(NULL, found.gl_pathv[i], &t, why, sizeof(why))) fail_msg("%s", why);
+        assert_true(t->n > cg_table_builtin.n);
+        cg_table_free(t);
+    }
+    globfree(&found);
 }
 
 /* Each general row has an algorithm whose programs the checker passes at both of its ends. */
@@ -369,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_is_its_text), cmocka_unit_test(builtin_rows_work),
+        cmocka_unit_test(measured_tables),
         cmocka_unit_test(builtin_is_complete), cmocka_unit_test(builtin_fast),
         cmocka_unit_test(builtin_blocks),      cmocka_unit_test(words),
         cmocka_unit_test(mistakes),            cmocka_unit_test(files),
