@@ -188,7 +188,7 @@ static void builtin_blocks(void **state)
         uint64_t bytes;
         int blocks;
     } cases[] = {{8, 1}, {4095, 1}, {4096, 1}, {8192, 2}, {65536, 16}, {131072, 18}, {262144, 35},
-                 {1 << 19, 48}, {1 << 20, 64}, {1 << 22, 64}, {1 << 23, 128}};
+                 {1 << 19, 48}, {1 << 20, 64}, {1 << 21, 96}, {1 << 22, 96}, {1 << 23, 128}};
 
     (void) state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
