@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 #include "kernels/cuda/fast.h"
+#include "kernels/cuda/fast_flow.h"
 #include "kernels/host/host.h"
 
 #include <errno.h>
@@ -121,6 +122,13 @@ static int parse_protocol(const char *word)
 
 /* ---- rows ---- */
 
+/* The fast executor's protocols: one-shot ones serve what is a full exchange, all of them allreduce. */
+static int serves(int protocol, int coll)
+{
+    if (CG_COLL_ALLREDUCE == coll) return 1;
+    return (CG_FAST_LL == protocol || CG_FAST_LL128 == protocol) && cg_fast_flow(coll, 0);
+}
+
 /* plan and protocol, which go together. */
 static int parse_how(struct building *b, char word[WORDS][WORD_LEN], struct cg_row *row)
 {
@@ -136,7 +144,7 @@ static int parse_how(struct building *b, char word[WORDS][WORD_LEN], struct cg_r
         return CG_OK;
     }
     if (!none) return bad(b, word[5], "with %s: that has no step program, so only - can stand here", word[6]);
-    if (CG_COLL_ALLREDUCE != row->coll) return bad(b, word[6], "serves allreduce only");
+    if (!serves(protocol, row->coll)) return bad(b, word[6], "does not serve %s", word[0]);
     if (!(row->via & CG_VIA_P2P)) return bad(b, word[2], "with %s: that needs p2p or any", word[6]);
     return row->at & CG_AT_DEVICE ? CG_OK : bad(b, word[1], "with %s: that needs device or any", word[6]);
 }

@@ -178,7 +178,9 @@ static void builtin_fast(void **state)
         assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_ALLREDUCE, n, ll,
                                         ALL_PROTOCOLS & ~(1u << CG_FAST_LL))->protocol, CG_FAST_LL128);
     }
-    assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_BCAST, 2, 8, ALL_PROTOCOLS)->protocol, CG_GENERAL);
+    assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_BCAST, 2, 8, ALL_PROTOCOLS)->protocol, CG_FAST_LL);
+    assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_BCAST, 2, 8, 0)->protocol, CG_GENERAL);
+    assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_SCAN, 2, 8, ALL_PROTOCOLS)->protocol, CG_GENERAL);
 }
 
 /* What was measured on 2 x H200. */
@@ -252,7 +254,9 @@ static void mistakes(void **state)
     refuse("allreduce any any any any - general 0", "general needs an algorithm");
     refuse("allreduce any p2p any any ring general 0", "only - can stand here");
     refuse("allreduce any any any any ring ll 0", "only - can stand here");
-    refuse("bcast any any any any - ll 0", "'ll' serves allreduce only");
+    refuse("scan any any any any - ll 0", "'ll' does not serve scan");
+    refuse("bcast any any any any - two_shot 0", "'two_shot' does not serve bcast");
+    refuse("gather any any any any - copy 0", "'copy' does not serve gather");
     refuse("allreduce any shm any any - ll 0", "'shm' with ll: that needs p2p or any");
     refuse("allreduce host any any any - ll 0", "'host' with ll: that needs device or any");
     refuse("allreduce any any any any ring general 257", "'257' is no number of blocks (0 to 256)");
