@@ -52,14 +52,13 @@ static void append_interfaces(char *list, size_t len)
  * lies ready for every message. CUDA memory needs it, for cuda_ipc. */
 static void ucx_hint(const char *devices, int rdma, int cuda, char *text, size_t len)
 {
-    char list[512] = "";
+    char list[512] = "NET_DEVICES=";
 
     text[0] = 0;
     if (devices[0] && !getenv("UCX_NET_DEVICES")) {
-        append(list, sizeof(list), ",", devices);
+        append(list, sizeof(list), "", devices);
         append_interfaces(list, sizeof(list));
-        append(text, len, ";", "NET_DEVICES=");
-        append(text, len, "", list);
+        append(text, len, ";", list);
     }
     if (!rdma && !cuda && !getenv("UCX_RNDV_THRESH")) append(text, len, ";", "RNDV_THRESH=inf");
 }

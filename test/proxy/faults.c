@@ -125,6 +125,45 @@ static void test_garbage(void **state)
     }
 }
 
+/* Reports that cannot be, and an executor that has consumed what never came. */
+static void test_bad_reports(void **state)
+{
+    (void) state;
+    for (int kind = 0; kind < 4; kind++) {
+        struct cg_report r;
+        struct cg_net_req *req;
+        struct pair p;
+        int lines = 0;
+
+        assert_true(pair_open(&p, &cg_net_loop, NULL, 1, 1024, 4));
+        cg_log_set(count_lines, &lines, 0);
+        memset(&r, 0, sizeof(r));
+        if (kind == 1) r.consumed[2] = 1; /* nothing was sent */
+        if (kind == 2) { /* less than was reported before */
+            for (int i = 0; i < 6; i++) {
+                end_send(&p.end[0][1], 0, 10);
+                pair_progress(&p, 200);
+                end_recv(&p.end[0][0], 0);
+            }
+            pair_progress(&p, 200);
+            assert_true(p.end[0][1].link->machine[SENDER].granted > 0);
+        }
+        if (kind == 3) {
+            cg_store_release(&p.end[0][1].out.chan[1].head, 1);
+        } else {
+            uint64_t tag = (uint64_t) p.end[0][1].config.local_id << 32 | (uint64_t) LANE_CONTROL << 24 | 0x636770u;
+            size_t bytes = kind ? sizeof(r) : sizeof(r) - 1;
+            assert_int_equal(CG_OK, cg_net_loop.isend(p.side[0].net, p.ep[0], tag, &r, bytes, NULL, &req));
+        }
+        pair_progress(&p, 20);
+        assert_int_equal(CG_ERR_INTERNAL, cg_proxy_link_status(p.end[0][1].link));
+        assert_int_equal(CG_OK, cg_proxy_link_status(p.end[0][0].link));
+        assert_int_equal(lines, 1);
+        cg_log_set(NULL, NULL, 0);
+        pair_close(&p);
+    }
+}
+
 static void test_bad_config(void **state)
 {
     struct cg_proxy_link_config config;
@@ -142,9 +181,17 @@ static void test_bad_config(void **state)
         config.slots = slots;
         assert_int_equal(CG_ERR_ARG, cg_proxy_link_open(p.side[0].proxy, &config, &link));
     }
-    config = p.end[0][0].config;
-    config.ep = NULL;
-    assert_int_equal(CG_ERR_ARG, cg_proxy_link_open(p.side[0].proxy, &config, &link));
+    for (int field = 0; field < 7; field++) {
+        config = p.end[0][0].config;
+        if (field == 0) config.ep = NULL;
+        if (field == 1) config.line = NULL;
+        if (field == 2) config.out = NULL;
+        if (field == 3) config.recv_slots = NULL;
+        if (field == 4) config.send_slots = NULL;
+        if (field == 5) config.announce = NULL;
+        if (field == 6) config.slots = 2 * LANE_SLOTS;
+        assert_int_equal(CG_ERR_ARG, cg_proxy_link_open(p.side[0].proxy, &config, &link));
+    }
     pair_close(&p);
 }
 
@@ -176,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_error),
         cmocka_unit_test(test_peer_leaves),
         cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_bad_reports),
         cmocka_unit_test(test_bad_config),
         cmocka_unit_test(test_close_busy),
     };

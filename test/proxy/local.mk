@@ -1,5 +1,5 @@
 cg_proxy_tests = test/proxy/loop test/proxy/transports test/proxy/proxy test/proxy/faults \
-	test/proxy/example
+	test/proxy/example test/proxy/every_step
 check_PROGRAMS += $(cg_proxy_tests)
 TESTS += $(cg_proxy_tests)
 cg_conformance = test/proxy/conformance.c test/proxy/conformance_memory.c test/proxy/conformance.h \
@@ -13,6 +13,17 @@ test/proxy/net_example.c: $(top_srcdir)/docs/net-interface.md
 CLEANFILES += test/proxy/net_example.c
 test_proxy_proxy_SOURCES = test/proxy/proxy.c test/proxy/ends.c test/proxy/ends.h
 test_proxy_faults_SOURCES = test/proxy/faults.c test/proxy/ends.c test/proxy/ends.h
+test_proxy_every_step_SOURCES = test/proxy/every_step.c test/proxy/ends.c test/proxy/ends.h
+test_proxy_every_step_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=malloc
+if HAVE_UCX
+check_PROGRAMS += test/proxy/ucx_faults
+TESTS += test/proxy/ucx_faults
+test_proxy_ucx_faults_SOURCES = test/proxy/ucx_faults.c
+test_proxy_ucx_faults_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=ucp_config_read,--wrap=ucp_config_modify,--wrap=ucp_init_version,--wrap=ucp_worker_create \
+	-Wl,--wrap=ucp_worker_query,--wrap=ucp_context_query,--wrap=ucp_ep_create,--wrap=ucp_mem_map \
+	-Wl,--wrap=ucp_tag_send_nbx,--wrap=ucp_tag_recv_nbx,--wrap=getifaddrs
+endif
 if HAVE_TSAN
 check_PROGRAMS += test/proxy/threads
 TESTS += test/proxy/threads
