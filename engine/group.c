@@ -134,6 +134,8 @@ void cg_group_boot_ended(struct cg_group *group, int status)
         group->reach_failed = status;
     }
     if (CG_OK == status) cg_group_tell_passed(group); /* links that came late have missed operations */
+    group->resting = 0; /* as the new links are */
+    cg_group_rest(group, NULL == group->head);
     proc->counters.setups++;
     proc->counters.setup_failures += CG_OK != status;
     cg_boot_close(group);

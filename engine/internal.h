@@ -122,6 +122,7 @@ struct cg_group {
     uint32_t opno, passed, told;  /* operations dispatched; all up to passed have ended; neighbours know up to told */
     struct cg_req *head, *tail;   /* in the order of the calls */
     int inflight;                 /* dispatched, not ended */
+    int resting;                  /* no operation: its network links need no progress */
     struct cg_boot *boot;
     int boot_busy;                /* a thread is in boot.c, without the lock */
     uint32_t ticks;
@@ -206,6 +207,7 @@ void cg_call_spans(const struct cg_group *group, const struct cg_call *call, uin
 
 /* op.c: move every operation of the group that can move. Returns how many ended. */
 int cg_group_advance(struct cg_group *group);
+void cg_group_rest(struct cg_group *group, int rest); /* are there no operations? */
 void cg_group_tell_passed(struct cg_group *group); /* to all neighbours */
 
 /* build.c: the descriptor of an operation that has its number; nothing outside it changes. Commit when it has been

@@ -299,6 +299,15 @@ static void slow_look(struct cg_group *g)
     }
 }
 
+void cg_group_rest(struct cg_group *g, int rest)
+{
+    if (rest == g->resting) return;
+    g->resting = rest;
+    for (int i = 0; i < g->nneighbors; i++) {
+        if (g->link[i] && g->link[i]->proxy) cg_proxy_link_rest(g->link[i]->proxy, rest);
+    }
+}
+
 int cg_group_advance(struct cg_group *g)
 {
     struct look look = {0};
@@ -306,6 +315,7 @@ int cg_group_advance(struct cg_group *g)
     int ended = 0;
 
     if (CG_GROUP_READY != g->state && CG_GROUP_FAILED != g->state) return 0;
+    cg_group_rest(g, 0);
     slow_look(g);
     while (*p) {
         struct cg_req *req = *p;
@@ -329,5 +339,6 @@ int cg_group_advance(struct cg_group *g)
     }
     g->tail = last;
     if (ended) publish_passed(g);
+    cg_group_rest(g, NULL == g->head);
     return ended;
 }

@@ -19,8 +19,8 @@
 #include "proxy/proxy.h"
 
 #define IDLE_PASSES 64     /* progress calls without event after which what is not due is reported as well */
-#define LINGER_PASSES 1024 /* ... after which a link without tenant needs no more progress: a transport may still
-                            * have to push bytes of a send that is complete */
+#define LINGER_PASSES 1024 /* ... after which a link without tenant, or whose tenant rests, needs no more progress: a
+                            * transport may still have to push bytes of a send that is complete */
 #define LANE_CONTROL 0xff
 #define LANE_SLOTS 64 /* at most: a bit for each in cg_machine.in_gpu */
 
@@ -69,7 +69,7 @@ struct cg_proxy_link {
     struct cg_proxy_link *next, *next_active;
     struct cg_proxy_link_config config;
     struct cg_machine machine[MACHINES];
-    int active, status;
+    int active, status, resting;
     uint32_t quiet;  /* progress calls since the last event */
     uint64_t opened; /* tenants */
     struct cg_report now, reported, out, in; /* now.consumed is not kept up to date; out, in: transport's buffers */

@@ -88,8 +88,15 @@ void cg_proxy_link_tenant_opened(struct cg_proxy_link *link)
 {
     for (int i = 0; i < CG_ANNOUNCE; i++) cg_store_release(&link->config.announce[i].op, 0);
     link->now.announced = (struct cg_announce){0};
+    link->resting = 0;
     link->opened++;
     activate(link);
+}
+
+void cg_proxy_link_rest(struct cg_proxy_link *link, int rest)
+{
+    link->resting = rest;
+    if (!rest) activate(link);
 }
 
 void cg_proxy_link_tenant_closed(struct cg_proxy_link *link, uint64_t n)
@@ -142,10 +149,16 @@ static int step_link(struct cg_proxy_link *link)
     return events;
 }
 
+/* Of a tenant that is gone here, the peer's "closed" is awaited: then the link serves again. */
+static int tenant_active(const struct cg_proxy_link *link)
+{
+    return link->opened > link->now.closed ? !link->resting : cg_proxy_has_tenant(link);
+}
+
 static int finished(const struct cg_proxy_link *link)
 {
     if (link->status) return 1;
-    return link->quiet >= LINGER_PASSES && !cg_proxy_has_tenant(link) && !cg_proxy_sends_pending(link);
+    return link->quiet >= LINGER_PASSES && !tenant_active(link) && !cg_proxy_sends_pending(link);
 }
 
 int cg_proxy_progress(struct cg_proxy *proxy)

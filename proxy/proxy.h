@@ -60,6 +60,9 @@ void cg_proxy_link_announce(struct cg_proxy_link *link, uint32_t opno, uint64_t 
 /* A tenant came to the link: from here on until both sides have closed it, its messages are carried. Clears the
  * announcements of former tenants: call it before the tenant can expect any. */
 void cg_proxy_link_tenant_opened(struct cg_proxy_link *link);
+/* The tenant has no operation under way (1), or has again (0, as at first). A link that rests and has nothing to send is
+ * not moved: what arrives waits in the transport. */
+void cg_proxy_link_rest(struct cg_proxy_link *link, int rest);
 /* Tell the peer that the n-th tenant here is gone; raises line->closed there. Returns at once, sent by progress. */
 void cg_proxy_link_tenant_closed(struct cg_proxy_link *link, uint64_t n);
 /* The last operation finished here, for the peer's line->passed; sent lazily. */
@@ -75,7 +78,7 @@ int cg_proxy_link_status(const struct cg_proxy_link *link);
 
 /* Advance every link with something to do. Returns transitions made. Cheap when nothing is outstanding. */
 int cg_proxy_progress(struct cg_proxy *proxy);
-/* Should progress be called: are tenants on any link, or messages on their way? */
+/* Should progress be called: are tenants that do not rest on any link, or messages on their way? */
 int cg_proxy_busy(const struct cg_proxy *proxy);
 /* Messages given to the transport so far; those among them that were sent from GPU memory. */
 uint64_t cg_proxy_messages(const struct cg_proxy *proxy);

@@ -14,3 +14,6 @@ TESTS += test/engine/choices
 check_PROGRAMS += test/engine/near
 test_engine_near_SOURCES = test/engine/near.c $(engine_fake) $(engine_mesh)
 TESTS += test/engine/near
+check_PROGRAMS += test/engine/quiet
+test_engine_quiet_SOURCES = test/engine/quiet.c $(engine_job) $(engine_mesh)
+TESTS += test/engine/quiet
