@@ -60,8 +60,8 @@ void cg_proxy_link_announce(struct cg_proxy_link *link, uint32_t opno, uint64_t 
 /* A tenant came to the link: from here on until both sides have closed it, its messages are carried. Clears the
  * announcements of former tenants: call it before the tenant can expect any. */
 void cg_proxy_link_tenant_opened(struct cg_proxy_link *link);
-/* The tenant has no operation under way (1), or has again (0, as at first). A link that rests and has nothing to send is
- * not moved: what arrives waits in the transport. */
+/* The tenant has no operation under way (1), or has again (0, as at first). A link that rests and has nothing to send
+ * is not moved: what arrives waits in the transport. */
 void cg_proxy_link_rest(struct cg_proxy_link *link, int rest);
 /* Tell the peer that the n-th tenant here is gone; raises line->closed there. Returns at once, sent by progress. */
 void cg_proxy_link_tenant_closed(struct cg_proxy_link *link, uint64_t n);

