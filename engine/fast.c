@@ -140,16 +140,24 @@ static int redop_of(const struct cg_call *call) { return cg_call_reduces(call->c
  * too, as MPI's blocking and nonblocking collectives do not match. */
 static const struct cg_row *choose(const struct cg_req *req)
 {
-    const struct cg_group *g = req->group;
+    struct cg_group *g = req->group;
     uint64_t bytes = req->bytes;
     unsigned usable = 0;
 
+    if (g->fast.row && bytes == g->fast.row_bytes && req->call.coll == g->fast.row_coll &&
+        req->call.blocking == g->fast.row_blocking) {
+        return g->fast.row;
+    }
     for (int p = 0; p < CG_FAST_PROTOCOLS; p++) {
         uint64_t max = cg_fast_window_max(g->fast.window, req->call.coll, p);
         usable |= (unsigned) (max && bytes <= max) << p;
     }
     if (!req->call.blocking) usable &= ~(1u << CG_FAST_COPY); /* the host drives it */
-    return cg_choose_fast(g->table, req->call.coll, g->size, bytes, usable);
+    g->fast.row = cg_choose_fast(g->table, req->call.coll, g->size, bytes, usable);
+    g->fast.row_bytes = bytes;
+    g->fast.row_coll = req->call.coll;
+    g->fast.row_blocking = req->call.blocking;
+    return g->fast.row;
 }
 
 /* Blocks for the row. Where ranks share a GPU, there is only that much of it. */
@@ -188,13 +196,7 @@ void cg_fast_expect(const struct cg_group *g)
     for (int i = 0; i < g->nneighbors; i++) {
         const struct cg_link_end *end = g->link[i];
         __builtin_prefetch(&end->announce_out[(end->op_base + g->opno + 1) % CG_ANNOUNCE], 1);
-        __builtin_prefetch(&end->peer->posted, 1);
     }
-}
-
-static uint64_t kind_of(const struct cg_link_end *end, uint64_t op)
-{
-    return cg_load_acquire((const uint64_t *) &end->announce_in[op % CG_ANNOUNCE].executor) & 0xff;
 }
 
 /* CG_OK: all have announced the same fast path as I; CG_ERR_UNSUPPORTED: one another; CG_AGAIN: one has announced
@@ -207,9 +209,10 @@ static int agreed(const struct cg_req *req)
     for (int i = 0; i < g->nneighbors; i++) {
         const struct cg_link_end *end = g->link[i];
         uint64_t op = end->op_base + req->opno;
-        if (cg_load_acquire(&end->mine->posted) < op) {
+        const struct cg_announce *a = &end->announce_in[op % CG_ANNOUNCE];
+        if (cg_load_acquire(&a->op) != op) {
             rc = CG_AGAIN;
-        } else if ((uint64_t) g->fast.kind != kind_of(end, op)) {
+        } else if (g->fast.kind != a->executor) {
             return CG_ERR_UNSUPPORTED;
         }
     }
@@ -231,11 +234,9 @@ static void add_checks(const struct cg_req *req, struct cg_fast_op *op)
 }
 
 /* Calls that follow each other within the linger time are worth lingering for; one miss ends that. */
-static int expect_soon(struct cg_group *g)
+static int expect_soon(struct cg_group *g, uint64_t now)
 {
-    uint64_t gap = cg_now_us() - g->fast.ended_at;
-
-    g->fast.soon = gap > (uint64_t) g->proc->params.linger_us ? 0 : g->fast.soon + 1;
+    g->fast.soon = now > g->fast.ended_at + (uint64_t) g->proc->params.linger_us ? 0 : g->fast.soon + 1;
     return g->fast.soon > 2;
 }
 
@@ -257,7 +258,8 @@ int cg_fast_dispatch(struct cg_req *req)
     op.count = req->bytes / (uint64_t) op.esize;
     op.protocol = req->row->protocol;
     op.blocks = blocks_for(g, req->row, req->bytes);
-    op.expect_soon = expect_soon(g);
+    op.now_us = req->call.blocking ? req->posted_at : cg_now_us();
+    op.expect_soon = expect_soon(g, op.now_us);
     rc = cg_fast_post(g->fast.exec, g->fast.window, &op, &req->fast_id);
     if (CG_OK != rc) return rc;
     req->executor = CG_EXEC_FAST;

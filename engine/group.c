@@ -231,7 +231,7 @@ int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complet
         req->complete = complete;
         req->ctx = ctx;
         req->bytes = cg_call_known(call->coll) ? call->count * (uint64_t) cg_type_size(call->type) : 0;
-        req->moved_at = cg_now_us();
+        req->moved_at = req->posted_at = cg_now_us();
         if (group->tail) {
             group->tail->next = req;
         } else {

@@ -49,6 +49,7 @@ struct cg_req {
     uint32_t opno;
     uint64_t bytes;               /* of the buffer, or of a block; 0 if not known to every rank */
     uint64_t *arrays;             /* copies of the call's */
+    uint64_t posted_at;           /* us */
     uint64_t moved_at;            /* when it last went forward, for the report of a stuck one */
     struct cg_mem smem, dmem;
     struct cg_gpu *gpu;
@@ -87,6 +88,9 @@ struct cg_fast_part {
     struct cg_fast_window *window;
     uint64_t imported;            /* bit per neighbour */
     uint64_t ended_at;            /* us, of the last operation */
+    const struct cg_row *row;     /* the last choice, and what for */
+    uint64_t row_bytes;
+    int row_coll, row_blocking;
 };
 
 /* A window whose group is gone, until no neighbour can write into it any more. */

@@ -33,8 +33,9 @@ struct cg_announce {
     uint64_t op;    /* the link's operation number, written last */
     uint64_t bytes;
     uint8_t executor, coll, type, redop, pad[4]; /* executor: the low byte of this word, which a GPU may read */
+    uint64_t pad2;                               /* within one line of the cache */
 };
-CG_STATIC_ASSERT(sizeof(struct cg_announce) == 24, "announcement layout");
+CG_STATIC_ASSERT(sizeof(struct cg_announce) == 32, "announcement layout");
 
 struct cg_slot_hdr {
     uint64_t seq;         /* number of this message in its lane, from 0 */

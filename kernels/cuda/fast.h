@@ -89,6 +89,7 @@ struct cg_fast_op {
     int type, redop, esize;
     int protocol;
     int blocks;      /* at most; 0: as many as there is work for */
+    uint64_t now_us; /* by CLOCK_MONOTONIC, at most some microseconds ago */
     int expect_soon; /* the caller saw gaps shorter than linger: the kernel may linger for the next doorbell */
     /* Peers' announcements to await before anything is sent, or npeers_check = 0 if the caller has seen them already:
      * host words (registered memory) that must reach at least want[i]; then *kind[i]'s low byte must equal kind_want,

@@ -119,9 +119,9 @@ static void dismiss(struct cg_fast *fast)
 }
 
 /* Soon too old to take another number? Earlier than its own clock says, so that it is told before it tells. */
-static int ages(const struct cg_fast *fast)
+static int ages(const struct cg_fast *fast, const struct cg_fast_run *r)
 {
-    return now_ns() - fast->launched_ns > fast->launch.age_ns - fast->launch.age_ns / 4;
+    return r->now_ns > fast->launched_ns + fast->launch.age_ns - fast->launch.age_ns / 4;
 }
 
 /* r runs in a grid that leaves after it: the next grid comes at once, of the smallest kernel that would have served all
@@ -140,7 +140,7 @@ static void launch_ahead(struct cg_fast *fast, const struct cg_fast_run *r)
 static int ring_for(struct cg_fast *fast, struct cg_fast_run *r)
 {
     struct cg_fast_cmd cmd = r->cmd;
-    const int last = (cmd.misc & CG_CMD_LINGER) && ages(fast);
+    const int last = (cmd.misc & CG_CMD_LINGER) && ages(fast, r);
 
     if (last) cmd.misc &= ~CG_CMD_LINGER;
     r->threads = fast->threads;

@@ -26,6 +26,7 @@ struct cg_fast_run {
     uint64_t bytes, first, end; /* of big ones */
     uint32_t chunk;
     int parked;                 /* a block has ended this dispatch unfinished */
+    uint64_t now_ns;            /* when it was posted */
     uint64_t since_ns, due_ns;  /* unfinished since when, to be given again when */
     uint64_t turn; /* order among those that wait */
 };

@@ -72,6 +72,7 @@ static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_win
     r->window = w;
     r->cancelled = 0;
     r->since_ns = r->due_ns = 0;
+    r->now_ns = op->now_us * 1000;
     r->bytes = op->count * (uint64_t) op->esize;
     r->big = op->protocol == CG_FAST_TWO_SHOT;
     r->protocol = op->protocol;

@@ -169,7 +169,7 @@ int fw_post(struct fw *w, const struct fw_case *c)
 {
     struct cg_fast_op op = {.coll = coll_of(c), .root = c->root, .count = c->count, .type = c->type,
                             .redop = c->redop, .esize = cg_type_size(c->type), .protocol = c->protocol,
-                            .blocks = c->blocks, .expect_soon = c->soon};
+                            .blocks = c->blocks, .expect_soon = c->soon, .now_us = (uint64_t) fw_us()};
     int id = -1;
 
     if (receives(w, c)) op.dst = area(w, c) + result_at(w, c);

@@ -4,6 +4,7 @@
 #include "test/gpu/fast_world.h"
 
 #include "core/status.h"
+#include "plan/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +43,10 @@ static struct times measure(struct fw *w, const struct fw_case *c, int calls)
 
 static void row(struct fw *w, int protocol, uint64_t bytes, uint32_t shift)
 {
+    const struct cg_row usual = {.protocol = protocol};
     struct fw_case c = {.protocol = protocol, .type = CG_TYPE_F32, .count = bytes / 4, .shift_in = shift,
-                        .shift_out = shift, .seed = bytes, .blocks = blocks, .inplace = inplace};
+                        .shift_out = shift, .seed = bytes, .inplace = inplace,
+                        .blocks = blocks ? blocks : cg_choose_blocks(&usual, bytes)};
     static const char *const names[] = {"LL", "LL128", "TWO_SHOT", "COPY"};
     int calls = bytes <= 1 << 20 ? 1000 : bytes <= 32 << 20 ? 200 : 20;
     struct times soon, launched;
