@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * coll_gpu_perf: MPI_Allreduce on any kind of memory, blocking, nonblocking or persistent, in the conventions of
- * nccl-tests.
+ * coll_gpu_perf: MPI_Allreduce and other collectives on any kind of memory, blocking, nonblocking or persistent, in the
+ * conventions of nccl-tests, except that the bytes of a collective of blocks are those of one block.
  *
  * Times are taken on every rank around the call, each behind a barrier. The time of an iteration is that of its slowest
- * rank; the table shows the median over the iterations. algbw = bytes / time, busbw = algbw * 2 (n - 1) / n: what a
- * link must carry whatever the algorithm. Checked runs have an input of their own and a poisoned output, one before and
+ * rank; the table shows the median over the iterations. algbw = bytes / time, busbw = what a link must carry whatever the
+ * algorithm, for allreduce algbw * 2 (n - 1) / n. Checked runs have an input of their own and a poisoned output, one before and
  * one after the timed ones. With --sync the time includes cudaDeviceSynchronize. A persistent request is made once for
  * each size and place, and started for each call. Exit status: 0, 1 wrong results or an
  * error, 77 no GPU. */
 #include "bench/after.h"
 #include "bench/buffer.h"
+#include "bench/calls.h"
 #include "bench/data.h"
 #include "bench/options.h"
 #include "bench/setup.h"
@@ -19,14 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <mpi-ext.h>
-#if MPI_VERSION >= 4 || !defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define ALLREDUCE_INIT MPI_Allreduce_init
-#else
-#define ALLREDUCE_INIT MPIX_Allreduce_init
-#endif
-
-static const char *const kinds[] = {"blocking", "nonblocking", "persistent"};
 
 struct bench {
     struct cg_options opt;
@@ -34,7 +27,7 @@ struct bench {
     int send_kind, recv_kind;
     struct cg_buf send, recv;
     size_t at;  /* byte of the buffers at which the data begins */
-    char *host; /* as large as the buffers: inputs and results are made and checked here */
+    char *host, *scratch; /* as large as the buffers, and as a block: inputs and results are made and checked here */
     struct cg_watch *watch;
     double *mine, *all; /* iters, and iters of every rank at rank 0 */
     FILE *csv;
@@ -53,29 +46,14 @@ static void pause_us(double us)
     for (double end = MPI_Wtime() + us * 1e-6; us > 0 && MPI_Wtime() < end;) {}
 }
 
-static const void *source(const struct bench *b, int in_place)
+static struct cg_coll_call call_of(const struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op,
+                                   size_t count, int in_place)
 {
-    return in_place ? MPI_IN_PLACE : b->send.p + b->at;
+    return (struct cg_coll_call){.coll = b->opt.coll, .src = in_place ? MPI_IN_PLACE : b->send.p + b->at,
+                                 .dst = b->recv.p + b->at, .count = (int) count, .type = t, .op = op};
 }
 
-static void call(struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op, size_t count, int in_place)
-{
-    const void *src = source(b, in_place);
-    MPI_Request req;
-
-    switch (b->opt.kind) {
-    case CG_CALL_BLOCKING:
-        MPI_Allreduce(src, b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD);
-        break;
-    case CG_CALL_NONBLOCKING:
-        MPI_Iallreduce(src, b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD, &req);
-        MPI_Wait(&req, MPI_STATUS_IGNORE);
-        break;
-    case CG_CALL_PERSISTENT:
-        MPI_Start(&b->persistent);
-        MPI_Wait(&b->persistent, MPI_STATUS_IGNORE);
-    }
-}
+static void call(struct bench *b, const struct cg_coll_call *c) { cg_calls_run(c, b->opt.kind, &b->persistent); }
 
 /* Every rank's value of 8 bytes at rank 0; through point-to-point messages and gather, not what is measured. */
 static void gather_u64(const struct bench *b, uint64_t value, uint64_t *all)
@@ -85,21 +63,22 @@ static void gather_u64(const struct bench *b, uint64_t value, uint64_t *all)
 }
 
 /* One call with new input. Adds, at rank 0, wrong elements and ranks whose result has other bits than rank 0's. */
-static void checked_call(struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op, size_t count,
-                         int in_place, uint64_t *wrong)
+static void checked_call(struct bench *b, const struct cg_coll_call *c, uint64_t *wrong)
 {
-    size_t bytes = count * (size_t) t->size;
+    size_t block = (size_t) c->count * (size_t) c->type->size;
+    size_t sent = block * (size_t) cg_calls_send_blocks(c->coll, b->size);
+    size_t received = block * (size_t) cg_calls_recv_blocks(c->coll, b->size);
     uint64_t all[b->size], seed = ++b->seed;
 
-    cg_data_fill(b->host, t, op, count, seed, b->rank);
-    cg_buf_set(&b->recv, b->at, 0xa5, bytes);
-    cg_buf_write(in_place ? &b->recv : &b->send, b->at, b->host, bytes);
-    call(b, t, op, count, in_place);
-    cg_buf_read(&b->recv, b->at, b->host, bytes);
+    cg_calls_fill(c, b->host, seed, b->rank, b->size);
+    cg_buf_set(&b->recv, b->at, 0xa5, received);
+    cg_buf_write(cg_calls_from_dst(c, b->rank) ? &b->recv : &b->send, b->at, b->host, sent);
+    call(b, c);
+    cg_buf_read(&b->recv, b->at, b->host, received);
 
-    gather_u64(b, cg_data_hash(b->host, bytes), all);
-    for (int r = 1; b->rank == 0 && r < b->size; r++) *wrong += all[r] != all[0];
-    gather_u64(b, cg_data_check(b->host, t, op, count, seed, b->size), all);
+    gather_u64(b, cg_data_hash(b->host, received), all);
+    for (int r = 1; b->rank == 0 && cg_calls_same(c->coll) && r < b->size; r++) *wrong += all[r] != all[0];
+    gather_u64(b, cg_calls_check(c, b->host, b->scratch, seed, b->rank, b->size), all);
     for (int r = 0; b->rank == 0 && r < b->size; r++) *wrong += all[r];
 }
 
@@ -128,15 +107,14 @@ static void statistics(struct bench *b, struct row *row)
     row->median = (worst[(n - 1) / 2] + worst[n / 2]) / 2;
 }
 
-static void timed_calls(struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op, size_t count,
-                        int in_place, struct row *row)
+static void timed_calls(struct bench *b, const struct cg_coll_call *c, struct row *row)
 {
     struct cg_watch_mark mark;
     uint64_t bits[b->size];
 
     cg_watch_mark(b->watch, &mark);
-    for (int i = 0; i < b->opt.warmup; i++) call(b, t, op, count, in_place);
-    if (b->opt.warmup == 0) call(b, t, op, count, in_place);
+    for (int i = 0; i < b->opt.warmup; i++) call(b, c);
+    if (b->opt.warmup == 0) call(b, c);
     gather_u64(b, (uint64_t) cg_watch_since(b->watch, &mark), bits);
     for (int r = 0; b->rank == 0 && r < b->size; r++) row->bits |= (int) bits[r];
 
@@ -144,7 +122,7 @@ static void timed_calls(struct bench *b, const struct cg_data_type *t, const str
         pause_us(b->opt.gap_us);
         MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime();
-        call(b, t, op, count, in_place);
+        call(b, c);
         if (b->opt.sync && b->recv.kind != CG_BUF_HOST) cg_buf_device_sync();
         b->mine[i] = MPI_Wtime() - start;
     }
@@ -154,18 +132,19 @@ static void timed_calls(struct bench *b, const struct cg_data_type *t, const str
 static void measure(struct bench *b, const struct cg_data_type *t, const struct cg_data_op *op, size_t count,
                     int in_place, struct row *row)
 {
+    struct cg_coll_call c;
+    size_t block = count * (size_t) t->size;
+
     *row = (struct row){0};
     b->at = b->opt.offset * (size_t) t->size;
-    if (b->opt.kind == CG_CALL_PERSISTENT) {
-        ALLREDUCE_INIT(source(b, in_place), b->recv.p + b->at, (int) count, t->mpi, op->mpi, MPI_COMM_WORLD,
-                       MPI_INFO_NULL, &b->persistent);
-    }
-    if (b->opt.check) checked_call(b, t, op, count, in_place, &row->wrong);
+    c = call_of(b, t, op, count, in_place);
+    if (b->opt.kind == CG_CALL_PERSISTENT) cg_calls_init(&c, &b->persistent);
+    if (b->opt.check) checked_call(b, &c, &row->wrong);
     /* Timed calls in place feed results back: zeros stay zeros, and no value becomes a slow or infinite one. */
-    cg_buf_set(&b->send, b->at, 0, count * (size_t) t->size);
-    cg_buf_set(&b->recv, b->at, 0, count * (size_t) t->size);
-    timed_calls(b, t, op, count, in_place, row);
-    if (b->opt.check) checked_call(b, t, op, count, in_place, &row->wrong);
+    cg_buf_set(&b->send, b->at, 0, block * (size_t) cg_calls_send_blocks(c.coll, b->size));
+    cg_buf_set(&b->recv, b->at, 0, block * (size_t) cg_calls_recv_blocks(c.coll, b->size));
+    timed_calls(b, &c, row);
+    if (b->opt.check) checked_call(b, &c, &row->wrong);
     if (b->opt.kind == CG_CALL_PERSISTENT) MPI_Request_free(&b->persistent);
 }
 
@@ -173,9 +152,9 @@ static double bandwidth(size_t bytes, double seconds) { return seconds > 0 ? (do
 
 static void print_head(const struct bench *b)
 {
-    printf("# coll_gpu_perf: %d ranks, -m %s, %s%s, %d warm-up and %d timed iterations, gap %g us, offset %zu, check %s; "
-           "coll/gpu %s\n", b->size, b->opt.memory,
-           kinds[b->opt.kind], b->opt.sync ? " with cudaDeviceSynchronize" : "", b->opt.warmup, b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
+    printf("# coll_gpu_perf: %d ranks, %s, -m %s, %s%s, %d warm-up and %d timed iterations, gap %g us, offset %zu, check %s; "
+           "coll/gpu %s\n", b->size, cg_calls_name(b->opt.coll), b->opt.memory,
+           cg_call_kinds[b->opt.kind], b->opt.sync ? " with cudaDeviceSynchronize" : "", b->opt.warmup, b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
            cg_watch_count(b->watch) ? "loaded" : "not loaded");
     printf("#\n#%11s %12s %8s %6s", "bytes", "count", "type", "op");
     for (int k = 0; k < 2; k++) {
@@ -193,7 +172,7 @@ static void print_head(const struct bench *b)
     }
     printf(" |\n");
     if (b->csv == NULL) return;
-    fprintf(b->csv, "bytes,count,type,op,memory,ranks,call,in_place,median_us,mean_us,min_us,max_us,algbw_GBs,"
+    fprintf(b->csv, "bytes,count,collective,type,op,memory,ranks,call,in_place,median_us,mean_us,min_us,max_us,algbw_GBs,"
                     "busbw_GBs,wrong,executor,path\n");
 }
 
@@ -203,7 +182,7 @@ static void print_place(const struct bench *b, size_t bytes, const struct row *r
 
     printf(" |%10.2f", r->median * 1e6);
     if (b->opt.verbose) printf("%10.2f %9.2f", r->min * 1e6, r->max * 1e6);
-    printf(" %7.2f %7.2f", bw, bw * 2 * (b->size - 1) / b->size);
+    printf(" %7.2f %7.2f", bw, bw * cg_calls_traffic(b->opt.coll, b->size));
     if (b->opt.check) printf(" %6llu", (unsigned long long) r->wrong);
     else printf(" %6s", "-");
 }
@@ -214,9 +193,9 @@ static void print_csv(const struct bench *b, const struct cg_data_type *t, const
     double bw = bandwidth(count * (size_t) t->size, r->median);
     char exec[32];
 
-    fprintf(b->csv, "%zu,%zu,%s,%s,%s,%d,%s,%d,%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,%lld,%s,%s\n", count * (size_t) t->size,
-            count, t->name, op->name, b->opt.memory, b->size, kinds[b->opt.kind], in_place, r->median * 1e6,
-            r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw, bw * 2 * (b->size - 1) / b->size,
+    fprintf(b->csv, "%zu,%zu,%s,%s,%s,%s,%d,%s,%d,%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,%lld,%s,%s\n", count * (size_t) t->size,
+            count, cg_calls_name(b->opt.coll), t->name, op->name, b->opt.memory, b->size, cg_call_kinds[b->opt.kind], in_place, r->median * 1e6,
+            r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw, bw * cg_calls_traffic(b->opt.coll, b->size),
             b->opt.check ? (long long) r->wrong : -1, cg_watch_executor(r->bits, exec, sizeof(exec)),
             cg_watch_path(r->bits));
     fflush(b->csv); /* what is done counts, also when a later size is too slow for its time */
@@ -287,20 +266,24 @@ static int open_buffers(struct bench *b)
 {
     int kind = strcmp(b->opt.memory, "mixed") == 0 ? (b->rank % 2 ? CG_BUF_HOST : CG_BUF_DEVICE)
                                                    : cg_buf_kind_find(b->opt.memory);
-    size_t n = (size_t) b->opt.iters, bytes = b->opt.end + b->opt.offset * sizeof(double);
+    size_t n = (size_t) b->opt.iters, off = b->opt.offset * sizeof(double);
+    size_t sent = b->opt.end * (size_t) cg_calls_send_blocks(b->opt.coll, b->size);
+    size_t received = b->opt.end * (size_t) cg_calls_recv_blocks(b->opt.coll, b->size);
 
     if (!agreed(strcmp(b->opt.memory, "host") != 0 && choose_gpu() != 0)) {
         if (b->rank == 0) printf("coll_gpu_perf: no GPU for every rank, needed by -m %s\n", b->opt.memory);
         return 77;
     }
-    b->host = malloc(b->opt.end);
+    b->host = malloc(sent > received ? sent : received);
+    b->scratch = malloc(b->opt.end);
     b->mine = calloc(n, sizeof(double));
     b->all = calloc(b->rank == 0 ? n * (size_t) b->size : 1, sizeof(double));
     b->watch = cg_watch_open();
     if (b->rank == 0 && b->opt.csv != NULL && (b->csv = fopen(b->opt.csv, "w")) == NULL) perror(b->opt.csv);
-    return agreed(b->host == NULL || b->mine == NULL || b->all == NULL || b->watch == NULL ||
+    return agreed(b->host == NULL || b->scratch == NULL || b->mine == NULL || b->all == NULL || b->watch == NULL ||
                   (b->rank == 0 && b->opt.csv != NULL && b->csv == NULL) ||
-                  cg_buf_alloc(&b->send, kind, bytes) != 0 || cg_buf_alloc(&b->recv, kind, bytes) != 0)
+                  cg_buf_alloc(&b->send, kind, sent + off) != 0 ||
+                  cg_buf_alloc(&b->recv, kind, received + off) != 0)
                ? 0 : 1;
 }
 
@@ -310,6 +293,7 @@ static void close_buffers(struct bench *b)
     cg_buf_free(&b->recv);
     cg_watch_close(b->watch);
     free(b->host);
+    free(b->scratch);
     free(b->mine);
     free(b->all);
     if (b->csv != NULL) fclose(b->csv);

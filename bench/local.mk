@@ -16,7 +16,7 @@ libcgbench_la_LDFLAGS = $(cg_ldflags)
 
 bin_PROGRAMS += coll_gpu_perf
 coll_gpu_perf_SOURCES = bench/coll_gpu_perf.c bench/options.c bench/options.h bench/setup.c bench/setup.h \
-	bench/after.c bench/after.h
+	bench/after.c bench/after.h bench/calls.c bench/calls.h
 coll_gpu_perf_CPPFLAGS = $(cg_bench_cppflags)
 coll_gpu_perf_CFLAGS = $(cg_cflags)
 coll_gpu_perf_LDFLAGS = $(cg_ldflags)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { KEY_NONBLOCKING = 0x100, KEY_INPLACE, KEY_GAP, KEY_CSV, KEY_SEED, KEY_SIZES, KEY_OFFSET, KEY_SYNC,
-       KEY_SETUP, KEY_PERSISTENT, KEY_KERNELS };
+       KEY_SETUP, KEY_PERSISTENT, KEY_KERNELS, KEY_COLL };
 
 static const struct argp_option options[] = {
     {"minbytes", 'b', "BYTES", 0, "first size; K, M, G are allowed (8)", 0},
@@ -18,6 +18,9 @@ static const struct argp_option options[] = {
     {"iters", 'n', "N", 0, "timed iterations (20)", 0},
     {"warmup_iters", 'w', "N", 0, "iterations before (5)", 0},
     {"check", 'c', "0|1", 0, "check results, on every rank (1)", 0},
+    {"coll", KEY_COLL, "NAME", 0,
+     "allreduce reduce bcast allgather gather scatter alltoall reduce_scatter_block; bytes are those of a block where "
+     "there are blocks; only allreduce in place (allreduce)", 0},
     {"datatype", 'd', "TYPE", 0,
      "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float double char int long, or all (float)", 0},
     {"op", 'o', "OP", 0, "sum prod min max band bor bxor land lor lxor, or all (sum)", 0},
@@ -111,6 +114,10 @@ static error_t parse_names(int key, char *arg, struct argp_state *state)
     case KEY_INPLACE:
         o->places = strcmp(arg, "both") == 0 ? 3 : number(arg, 0, 1, state) == 0 ? 1 : 2;
         return 0;
+    case KEY_COLL:
+        o->coll = cg_calls_find(arg);
+        if (o->coll < 0) mistake(state, "no such collective:", arg);
+        return 0;
     case KEY_CSV: o->csv = arg; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -141,6 +148,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG: mistake(state, "unexpected argument", arg); return 0;
     case ARGP_KEY_END:
         if (o->begin > o->end) mistake(state, "-b is larger than", "-e");
+        if (o->coll > 0) o->places = 1;
         return 0;
     default: return parse_names(key, arg, state);
     }
@@ -149,7 +157,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int cg_options_parse(struct cg_options *o, int argc, char **argv, int speak)
 {
     static const struct argp argp = {.options = options, .parser = parse,
-                                     .doc = "MPI_Allreduce in nccl-tests' conventions."};
+                                     .doc = "MPI_Allreduce and other collectives in nccl-tests' conventions."};
     unsigned flags = ARGP_NO_EXIT | ARGP_NO_HELP | (speak ? 0 : ARGP_SILENT);
 
     *o = (struct cg_options){.begin = 8, .end = 1 << 20, .factor = 2, .iters = 20, .warmup = 5, .check = 1,

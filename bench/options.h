@@ -3,10 +3,9 @@
 #ifndef CG_BENCH_OPTIONS_H
 #define CG_BENCH_OPTIONS_H
 
-#include "bench/data.h"
+#include "bench/calls.h"
 
 enum { CG_OPTIONS_SIZES = 256 };
-enum cg_call_kind { CG_CALL_BLOCKING, CG_CALL_NONBLOCKING, CG_CALL_PERSISTENT };
 
 struct cg_options {
     size_t begin, end, step; /* bytes; step 0: by factor */
@@ -15,7 +14,7 @@ struct cg_options {
     size_t offset;           /* of the buffers, in elements */
     double factor;
     int iters, warmup, check, sync, verbose;
-    int kind;                       /* enum cg_call_kind */
+    int coll, kind;                 /* of cg_calls_find; enum cg_call_kind */
     int kernels;                    /* instead: an application's kernels right after a call */
     int setup;                      /* communicators beyond the first to set up instead of measuring; -1: measure */
     int bad;                        /* mistakes found in the arguments */

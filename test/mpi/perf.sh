@@ -7,7 +7,14 @@ for nodes in 0 2; do
     for kind in --gap-us=0 --nonblocking --persistent; do
         ok 3 "enable=always virtual_nodes=$nodes" $perf $kind -b 4 -e 64K -f 16 -n 5 -w 2 --offset 1
         said "^# 0 wrong"
-        said "host *$([ $nodes = 0 ] && echo shm || echo net)$" 4
+        said "host .*$([ $nodes = 0 ] && echo shm || echo net)$" 4
+    done
+done
+for coll in reduce bcast allgather gather scatter alltoall reduce_scatter_block; do
+    for kind in --gap-us=0 --nonblocking --persistent; do
+        ok 3 "enable=always" $perf --coll $coll $kind -b 8 -e 32K -f 64 -n 3 -w 1 -d double
+        said "^# 0 wrong"
+        said "host *shm$" 3
     done
 done
 ok 2 "enable=always" $perf --setup 2 -b 8 -e 64K
