@@ -8,7 +8,9 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
 {
     struct cg_plan_request pr = {0};
 
-    if (NULL == call->src_len && NULL == call->dst_len && g->plan_count == call->count && g->plan_coll == call->coll &&
+    int arrays = call->src_len || call->dst_len;
+
+    if (g->plan_kept && !arrays && g->plan_count == call->count && g->plan_coll == call->coll &&
         g->plan_esize == esize && g->plan_root == call->root) {
         return CG_OK;
     }
@@ -27,11 +29,12 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
     pr.at = g->at;
     pr.via = g->via;
     pr.nodes = g->nodes;
-    g->plan_count = 0;
+    g->plan_kept = 0;
     if (CG_COLL_DOWN == call->coll) return cg_plan_meet(&pr, g->neighbor, (uint32_t) g->nneighbors, &g->plan);
     int rc = cg_plan_build(&pr, &g->plan);
     if (CG_OK != rc) return rc;
-    g->plan_count = call->src_len || call->dst_len ? 0 : call->count;
+    g->plan_kept = !arrays;
+    g->plan_count = call->count;
     g->plan_coll = call->coll;
     g->plan_esize = esize;
     g->plan_root = call->root;

@@ -133,7 +133,8 @@ struct cg_group {
     struct cg_fast_part fast;
     struct cg_trace trace;
     const struct cg_row *shown[CG_COLL_COUNT]; /* the rows that verbose output has told of last */
-    uint64_t plan_count;          /* the last plan and what it was for; 0 elements = none */
+    int plan_kept;                /* the last plan may serve again, for the following (0 elements are a call, too) */
+    uint64_t plan_count;
     uint32_t plan_root;
     int plan_coll, plan_esize;
     struct cg_plan plan;

@@ -145,12 +145,43 @@ static void test_release_early(void **state)
     mesh_close(&m);
 }
 
+/* Rank 1 gets nothing, so its call has no arrays and no elements: the plan that it keeps is that call's alone. */
+static void test_nothing_for_one(void **state)
+{
+    const uint64_t len[] = {3, 0}, disp[] = {0, 3};
+    struct mesh m;
+    struct mesh_comm c;
+    unsigned seed = 29;
+
+    (void) state;
+    mesh_init(&m, 2);
+    small_slots(&m);
+    assert_int_equal(mesh_open(&m), CG_OK);
+    assert_int_equal(mesh_comm_open(&m, "nothing", &c), CG_OK);
+    for (int i = 0; i < 6; i++) {
+        char src[3] = {1, 2, (char) i}, dst[3] = {0};
+        struct mesh_op op[2] = {{0}};
+        struct cg_call scatterv = {.coll = CG_COLL_SCATTERV, .type = CG_TYPE_U8, .src = src, .dst = dst, .count = 3,
+                                   .src_len = len, .src_disp = disp};
+        struct cg_call down = {.coll = CG_COLL_DOWN, .type = CG_TYPE_U8, .redop = CG_COLL_REDUCE, .count = 4};
+        struct cg_call empty = {.coll = CG_COLL_SCATTERV, .type = CG_TYPE_U8, .dst = dst};
+        assert_int_equal(mesh_post(&c, 0, i & 1 ? &down : &scatterv, &op[0]), CG_OK);
+        assert_int_equal(mesh_post(&c, 1, i & 1 ? &down : &empty, &op[1]), CG_OK);
+        assert_true(mesh_run(&m, op, 2, &seed));
+        assert_int_equal(op[0].status, CG_OK);
+        assert_int_equal(op[1].status, CG_OK);
+        if (!(i & 1)) assert_memory_equal(src, dst, 3);
+    }
+    mesh_comm_close(&c);
+    mesh_close(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_shm, quiet),     cmocka_unit_test_setup(test_orders, quiet),
         cmocka_unit_test_setup(test_net, quiet),     cmocka_unit_test_setup(test_release_early, quiet),
-        cmocka_unit_test_setup(test_dup_free, quiet),
+        cmocka_unit_test_setup(test_dup_free, quiet), cmocka_unit_test_setup(test_nothing_for_one, quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
