@@ -41,3 +41,10 @@ EXTRA_DIST += bench/results/allreduce.svg bench/results/2026-11-30-h200-shared-o
 EXTRA_DIST += test/unit/tune.py test/unit/fake_node.py test/unit/sweep.py test/unit/plot.py test/unit/fake_tree.py test/unit/osu/osu_allreduce \
 	test/unit/osu/osu_iallreduce test/unit/osu/osu_xccl_allreduce
 TESTS += test/unit/tune.py test/unit/sweep.py test/unit/plot.py
+
+# How much of what transport and memcpy allow an allreduce over the network reaches.
+bin_PROGRAMS += coll_gpu_pipeline
+coll_gpu_pipeline_SOURCES = bench/pipeline.c
+coll_gpu_pipeline_CFLAGS = $(cg_cflags)
+coll_gpu_pipeline_LDFLAGS = $(cg_ldflags)
+coll_gpu_pipeline_LDADD = libcg.la $(cg_libs) $(MPI_LIBS)

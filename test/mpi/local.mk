@@ -1,12 +1,13 @@
 mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
 	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/params.sh test/mpi/bits.sh \
-	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh
+	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh test/mpi/pipeline.sh
 mpi_scripts += test/mpi/table.sh test/mpi/perf.sh
 EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh test/mpi/hosts_lib.sh
 CLEANFILES += test/mpi/fake/dir/mca_coll_gpu.so
 TESTS += $(mpi_scripts)
-# Measures: after all others.
-test/mpi/hosts_line.log: $(filter-out test/mpi/hosts_line.log, $(TEST_LOGS))
+# These measure: after all others, one after the other.
+test/mpi/hosts_line.log: $(filter-out test/mpi/hosts_line.log test/mpi/pipeline.log, $(TEST_LOGS))
+test/mpi/pipeline.log: $(filter-out test/mpi/pipeline.log, $(TEST_LOGS))
 
 check_PROGRAMS += test/mpi/types
 test_mpi_types_SOURCES = test/mpi/types.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h

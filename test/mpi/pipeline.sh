@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# A large allreduce between two pretended hosts against what transport and memcpy allow (bench/pipeline.c), over UCX's
+# tcp and its shared memory. The figures are in bench/results; here a share of 75 % in one of three attempts is enough
+# on a machine with other things to do.
+. "${top_srcdir:=.}/test/mpi/lib.sh"
+grep -q 'DCG_HAVE_UCX=1' "$top_builddir/Makefile" || {
+    echo "skipped: built without UCX"
+    exit 77
+}
+program=$(cd "$top_builddir" && pwd)/coll_gpu_pipeline
+
+# The ranks come first, where that may be asked for.
+attempt() { # transport
+    launch timeout -k 5 100 "$MPIRUN" -n 2 -x UCX_TLS="$1,self" --mca pml ob1 --mca coll_gpu_enable always \
+        --mca coll_gpu_virtual_nodes 2 sh -c '{ echo -19 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' sh \
+        "$program" 16777216 9 75 >"$out" 2>&1
+}
+for transport in tcp sm; do
+    for n in 1 2 3 4; do
+        [ $n -lt 4 ] || { fail "over $transport" && break; }
+        jobs=$((jobs + 1))
+        attempt $transport && break
+    done
+    tail -n 1 "$out"
+done
+end
