@@ -5,6 +5,8 @@
 #include "core/status.h"
 #include "engine/engine.h"
 #include "kernels/cuda/fast.h"
+#include "plan/nodes.h"
+#include "plan/plan.h"
 
 #include <string.h>
 
@@ -55,6 +57,36 @@ static void place(struct info *info, struct info_rank *r, int local_size, int ne
     cg_topo_find_near(info->topo, &at, near_nic, &r->near);
 }
 
+/* With the parameters' defaults. */
+static int find_links(struct info *info)
+{
+    uint64_t host[INFO_RANKS];
+    uint32_t peers[INFO_RANKS];
+    struct cg_params params;
+    struct cg_nodes *nodes;
+
+    for (int i = 0; i < info->nranks; i++)
+        host[i] = (uint64_t) info->rank[i].host << 32 | (uint32_t) info->rank[i].node;
+    nodes = cg_nodes_new((uint32_t) info->nranks, host);
+    if (!nodes) return CG_ERR_NOMEM;
+    cg_params_default(&params);
+    memset(info->linked, 0, sizeof(info->linked));
+    for (int reach = 1; reach <= 2; reach++) {
+        for (int r = 0; r < info->nranks; r++) {
+            int n = cg_plan_neighbors((uint32_t) info->nranks, (uint32_t) r, &params, nodes, reach, peers, INFO_RANKS);
+            for (int i = 0; i < n; i++) info->linked[reach - 1][r] |= 1ull << peers[i];
+        }
+    }
+    cg_nodes_free(nodes);
+    return CG_OK;
+}
+
+int info_use(const struct info *info, int a, int b)
+{
+    if ((info->linked[0][a] >> b) & 1) return INFO_ALL;
+    return (info->linked[1][a] >> b) & 1 ? INFO_SOME : INFO_NONE;
+}
+
 static const char *why_not_fast(const struct info *info)
 {
     if (!info->nusable) return "there is no GPU";
@@ -84,7 +116,9 @@ int info_fill(struct info *info, int local, int hosts, int virtual_nodes, int ne
         place(info, r, local, near_nic);
     }
     info->not_fast = why_not_fast(info);
-    return CG_OK;
+    if (find_links(info) == CG_OK) return CG_OK;
+    snprintf(why, len, "out of memory");
+    return CG_ERR_NOMEM;
 }
 
 uint64_t info_nvlink(const struct info *info, int a, int b)

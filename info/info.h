@@ -45,7 +45,13 @@ struct info {
     int nusable;
     const char *not_fast; /* why MPI_COMM_WORLD does not use the fast executor, NULL: it does */
     struct info_rank rank[INFO_RANKS];
+    uint64_t linked[2][INFO_RANKS]; /* by reach - 1 (CG_COLL_TABLE): bit per rank with which there is a link */
 };
+
+/* Do plans in MPI_COMM_WORLD send messages between the two? ALL: those of all collectives; SOME: those in which every
+ * rank may have something for every other (alltoall and v, w; gatherv, scatterv) alone. */
+enum info_use { INFO_ALL, INFO_SOME, INFO_NONE };
+int info_use(const struct info *info, int a, int b);
 
 /* What is to be shown. local: ranks per host, 0: one per GPU, or one per NUMA node. CG_OK, or CG_ERR_ARG with a
  * text. */

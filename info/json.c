@@ -118,6 +118,8 @@ static void ranks(const struct info *info, FILE *out)
     fprintf(out, "\n  ],\n");
 }
 
+static const char *const uses[] = {[INFO_ALL] = "all", [INFO_SOME] = "some", [INFO_NONE] = "none"};
+
 static void pairs(const struct info *info, FILE *out)
 {
     char text[800];
@@ -129,6 +131,8 @@ static void pairs(const struct info *info, FILE *out)
             info_describe(info, a, b, text, sizeof(text));
             fprintf(out, "%s{\"a\": %d, \"b\": %d, ", comma(n++), a, b);
             text_member(out, "way", info_ways[info_way(info, a, b)].label);
+            fprintf(out, ", ");
+            text_member(out, "used_by", uses[info_use(info, a, b)]);
             fprintf(out, ", ");
             text_member(out, "text", text);
             fputc('}', out);

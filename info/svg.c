@@ -222,10 +222,12 @@ static void draw_nvlinks(const struct info *info, const struct picture *p, FILE 
 
 static void draw_cell(const struct info *info, int a, int b, int x, int y, FILE *out)
 {
+    static const char *const opacity[] = {[INFO_ALL] = "1", [INFO_SOME] = "0.4", [INFO_NONE] = "0.1"};
     const struct info_way_row *way = &info_ways[info_way(info, a, b)];
 
-    fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" stroke=\"#fff\"/>\n", x, y, CELL, CELL,
-            way->colour);
+    fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%s\" "
+                 "stroke=\"#fff\"/>\n",
+            x, y, CELL, CELL, way->colour, opacity[a == b ? INFO_ALL : info_use(info, a, b)]);
     label(out, x + CELL / 2, y + CELL / 2 + 4, 9, "middle", way->label);
 }
 
@@ -248,6 +250,8 @@ static int draw_ways(const struct info *info, int top, FILE *out)
         label(out, 3 * CELL + 22, y + 11, 11, "start", info_ways[w].label);
         label(out, 3 * CELL + 60, y + 11, 11, "start", info_ways[w].text);
     }
+    label(out, 3 * CELL, y + 11, 11, "start",
+          "pale: alltoall, gatherv, scatterv alone; very pale: no plan in MPI_COMM_WORLD");
     return y;
 }
 
@@ -261,7 +265,7 @@ void info_svg(const struct info *info, FILE *out)
     width = 4 * CELL + info->nranks * CELL;
     if (width < 720) width = 720;
     if (width < p.width) width = p.width;
-    height = p.bottom + 20 + (info->nranks + 4) * CELL + INFO_WAY_COUNT * CELL;
+    height = p.bottom + 20 + (info->nranks + 4) * CELL + (INFO_WAY_COUNT + 1) * CELL;
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
                  "font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
             width, height, width, height);

@@ -2,6 +2,7 @@
  * The report as text. */
 #include "info/info.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const char *node_text(int node, char text[16])
@@ -105,6 +106,17 @@ static void show_ranks(const struct info *info, FILE *out)
     }
 }
 
+/* In small letters where only some collectives use it. */
+static void show_way(const struct info *info, int a, int b, int way, FILE *out)
+{
+    const char *label = info_ways[way].label;
+    int use = a == b ? INFO_ALL : info_use(info, a, b);
+    char small[8] = "";
+
+    for (int i = 0; label[i] && i < 7; i++) small[i] = (char) tolower((unsigned char) label[i]);
+    fprintf(out, " %3s", use == INFO_ALL ? label : use == INFO_SOME ? small : ".");
+}
+
 static void show_matrix(const struct info *info, FILE *out)
 {
     int used[INFO_WAY_COUNT] = {0};
@@ -116,13 +128,14 @@ static void show_matrix(const struct info *info, FILE *out)
         for (int b = 0; b < info->nranks; b++) {
             int way = info_way(info, a, b);
             used[way] = 1;
-            fprintf(out, " %3s", info_ways[way].label);
+            show_way(info, a, b, way, out);
         }
     }
     fputc('\n', out);
     for (int w = INFO_SELF + 1; w < INFO_WAY_COUNT; w++) {
         if (used[w]) fprintf(out, "  %-3s %s\n", info_ways[w].label, info_ways[w].text);
     }
+    fprintf(out, "  small letters: alltoall, gatherv, scatterv alone; a point: no plan in MPI_COMM_WORLD\n");
     if (!info->not_fast) fprintf(out, "Allreduce in MPI_COMM_WORLD: straight between GPUs\n");
     else
         fprintf(out, "Allreduce in MPI_COMM_WORLD: not straight between GPUs: %s%s\n", info->not_fast,

@@ -70,6 +70,17 @@ class Machines(unittest.TestCase):
         self.assertEqual(ways(found)[0, 4], "NET")
         self.assertEqual([r["ports_path"] for r in found["ranks"]][:4], ["NODE", "NODE", "SYS", "SYS"])
 
+    def test_plans(self):
+        """Few ranks: all are linked. Two hosts of 8: rails, so that the other host's ranks of another number are met
+        by some collectives alone."""
+        self.assertEqual({p["used_by"] for p in report("-t", machine("pcie4"), "-H", "2")["pairs"]}, {"all"})
+        used = {(p["a"], p["b"]): p["used_by"] for p in report("-t", machine("dgx"), "-H", "2")["pairs"]}
+        self.assertEqual({used[a, b] for a in range(8) for b in range(a + 1, 8)}, {"all"})
+        self.assertEqual({used[a, a + 8] for a in range(8)}, {"all"})
+        self.assertIn("some", used.values())
+        many = [p["used_by"] for p in report("-t", machine("dgx"), "-H", "4")["pairs"]]
+        self.assertIn("none", many)
+
     def test_more_ranks_than_gpus(self):
         found = report("-t", machine("single"), "-n", "3")
         self.assertEqual(set(ways(found).values()), {"GPU"})
