@@ -16,7 +16,7 @@
 #define SLOTS 32
 #define BLOCKS 256
 
-int fake_no_memory, fake_flushes, fake_flush_kind = CG_FLUSH_NONE, fake_packs;
+int fake_no_memory, fake_flushes, fake_flush_kind = CG_FLUSH_NONE, fake_packs, fake_pack_fails;
 int fake_no_gpu, fake_no_peer, fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 unsigned fake_seed = 1;
 
@@ -274,7 +274,7 @@ struct cg_gpu_copy {
     int wait;
     struct cg_flat_piece *piece; /* of a pack */
     uint32_t n;
-    int back;
+    int back, fails;
 };
 
 int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t bytes, struct cg_gpu_copy **copy)
@@ -288,11 +288,11 @@ int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t byt
 int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uint32_t n, char *packed, int back,
                       struct cg_gpu_copy **copy)
 {
-    (void) gpu;
     *copy = malloc(sizeof(**copy));
     **copy = (struct cg_gpu_copy){.dst = packed, .wait = rand_r(&fake_seed) % 5, .n = n, .back = back};
     (*copy)->piece = malloc((n + 1) * sizeof(*piece));
     if (n) memcpy((*copy)->piece, piece, n * sizeof(*piece));
+    (*copy)->fails = 0 == gpu->device && n > 0 && fake_pack_fails > 0 && 0 == --fake_pack_fails;
     fake_packs += n > 0;
     return CG_OK;
 }
@@ -307,14 +307,16 @@ void cg_gpu_room_free(struct cg_gpu *gpu, void *room)
 
 int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy)
 {
+    int rc = copy->fails ? CG_ERR_GPU : CG_OK;
+
     (void) gpu;
     if (copy->wait-- > 0) return CG_AGAIN;
     if (copy->bytes) memcpy(copy->dst, copy->src, copy->bytes);
-    else cg_flat_copy(copy->piece, copy->n, copy->dst, copy->back);
+    else if (CG_OK == rc) cg_flat_copy(copy->piece, copy->n, copy->dst, copy->back);
     fake_copies += copy->bytes > 0;
     free(copy->piece);
     free(copy);
-    return CG_OK;
+    return rc;
 }
 
 void *cg_gpu_host_alloc(struct cg_gpu *gpu, size_t bytes)

@@ -17,3 +17,6 @@ TESTS += test/engine/near
 check_PROGRAMS += test/engine/quiet
 test_engine_quiet_SOURCES = test/engine/quiet.c $(engine_job) $(engine_mesh)
 TESTS += test/engine/quiet
+check_PROGRAMS += test/engine/packing
+test_engine_packing_SOURCES = test/engine/packing.c $(engine_fake) $(engine_mesh)
+TESTS += test/engine/packing

@@ -164,6 +164,51 @@ static void columns(enum form form, int wide)
     }
 }
 
+/* Single ints at changing distances: a list of blocks. */
+static int place(int i, int k) { return k * (2 + i % 6) + k % 2; }
+
+static MPI_Datatype some_type(int i, int n)
+{
+    MPI_Datatype type, copy;
+    int disp[70];
+
+    for (int k = 0; k < n; k++) disp[k] = place(i, k);
+    MPI_Type_create_indexed_block(n, 1, disp, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    if (i % 3) return type;
+    MPI_Type_dup(type, &copy);
+    MPI_Type_free(&type);
+    return copy;
+}
+
+/* Types that come and go, each in the place of the one before, freed while a call uses them: what was kept of a type
+ * serves its call to the end, and never another type. */
+static void other_types(void)
+{
+    long rss = 0;
+
+    for (int i = 0; i < 3000; i++) {
+        enum form form = i % 50 ? NONBLOCKING : PERSISTENT;
+        int n = 1 + i % 70, good = 1;
+        MPI_Datatype type = some_type(i, n);
+        MPI_Request request;
+        struct call c = {.coll = Allgather, .comm = MPI_COMM_WORLD, .sbuf = send[0], .scount = 1, .stype = type,
+                         .rbuf = recv[0], .rcount = n, .rtype = MPI_INT};
+
+        if (i == 1000) rss = test_rss_kib();
+        load(0, i);
+        every_issue(&c, form, &request);
+        MPI_Type_free(&type);
+        if (form == PERSISTENT) MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (form == PERSISTENT) MPI_Request_free(&request);
+        test_copy(image, recv[0], (size_t) (n * test_size) * sizeof(int));
+        for (int k = 0; k < n * test_size; k++) good &= image[k] == k / n * 100 + i + place(i, k % n);
+        CHECK(good, "type %d, %d ints, form %d: wrong data", i, n, form);
+    }
+    CHECK(test_rss_kib() < rss + 512, "resident memory grew from %ld KiB to %ld KiB", rss, test_rss_kib());
+}
+
 /* Persistent requests that come and go leave nothing behind. (Open MPI's own do.) */
 static void many(void)
 {
@@ -253,6 +298,7 @@ int main(int argc, char **argv)
     columns(NONBLOCKING, 0);
     columns(PERSISTENT, 0);
     columns(NONBLOCKING, 1);
+    other_types();
     local();
     nothing();
     if (test_counter("posts")) many();

@@ -11,6 +11,11 @@ for shape in 1:0 2:0 3:2 5:3; do run "${shape%:*}" "enable=always virtual_nodes=
 use_fake_gpu
 run 1 "" dd dd
 run 3 "virtual_nodes=2" dd hd
+# with an executor: types with gaps are packed there
+FAKE_KERNELS=1 && export FAKE_KERNELS
+run 1 "" dd dd
+run 3 "virtual_nodes=2" dd hd
+FAKE_KERNELS=0
 run 1 "slots=3" dd dd
 run 3 "slots=3" dd dd
 run 4 "slots=3" dh hd
