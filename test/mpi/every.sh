@@ -11,7 +11,7 @@ both() { # RANKS PARAMETERS KINDS KINDS MODE COUNT...
     ok "$ranks_" "$params" every "$@"
     ok "$ranks_" "$params" reduce "$@"
 }
-for shape in 1:0 2:2 4:2 6:3; do
+for shape in 1:0 2:2 4:2 6:3 6:4; do
     both "${shape%:*}" "enable=always virtual_nodes=${shape#*:} $small" hh hh native 0 1 7 300
 done
 both 8 "enable=always virtual_nodes=2 $small" hh hh native 0 1 300 # 2 nodes of 4 ranks
