@@ -6,8 +6,9 @@
  *
  * transport: bytes per second in each direction at once when the transport moves messages of a FIFO's slot and nothing
  * else, with a receive posted for every slot of the FIFOs. A rank sends message n when n - half of that many have come:
- * the peer then has a receive ready for it, as the proxy's credit sees to. memcpy: while both ranks copy. Each round measures the three in turn;
- * the shares' median counts. Exit status: 0, 1 for an error or a share under LEAST percent. */
+ * the peer then has a receive ready for it, as the proxy's credit sees to. memcpy: while both ranks copy. Each round
+ * measures the three in turn; the shares' median counts. Exit status: 0, 1 for an error or a share under LEAST
+ * percent. */
 #include "core/params.h"
 #include "core/status.h"
 #include "kernels/ring.h"

@@ -187,7 +187,7 @@ static void test_no_memory(void **state)
 
             pair_open(&p, row);
             pair_close(&p);
-            (lo ? &p.lo : &p.hi)->params.stage_limit = 300000;
+            (lo ? &p.lo : &p.hi)->params.stage_limit = 400000;
             side_open(&p.lo, row, 0);
             side_open(&p.hi, row, 0);
             log_watch();

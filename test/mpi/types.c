@@ -227,7 +227,7 @@ static size_t first_difference(const unsigned char *a, const unsigned char *b, s
     return i;
 }
 
-/* Parts of complex numbers: ac - bd is 0 or -0, as the order of factors has it. The byte of the sign is the last one. */
+/* Parts of complex numbers: ac - bd is 0 or -0, as the order of factors has it. The last byte has the sign. */
 static void drop_signs_of_zeros(unsigned char *p, size_t parts, size_t bytes)
 {
     static const unsigned char zero[16];
