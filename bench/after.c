@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each iteration runs a kernel twice: alone, when nothing has been on the GPU for a while, and right after CALLS
- * allreduces in a row, which is when a kernel of coll/gpu may linger for another. Times are the GPU's own, from an event
- * that is recorded before the launch; of each iteration the slowest rank's, of those the median. */
+ * allreduces in a row, which is when a kernel of coll/gpu may linger for another. Times are the GPU's own, from an
+ * event that is recorded before the launch; of each iteration the slowest rank's, of those the median. */
 #include "bench/after.h"
 #include "bench/buffer.h"
 #ifdef HAVE_CUDA

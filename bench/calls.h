@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The collectives that coll_gpu_perf measures, all over MPI_COMM_WORLD with root 0: how they are called, what their
- * buffers hold, and what must come out. count and bytes are those of the buffer, or of a rank's block (allgather, gather,
- * scatter, alltoall, reduce_scatter_block). Main thread only. */
+ * buffers hold, and what must come out. count and bytes are those of the buffer, or of a rank's block (allgather,
+ * gather, scatter, alltoall, reduce_scatter_block). Main thread only. */
 #ifndef CG_BENCH_CALLS_H
 #define CG_BENCH_CALLS_H
 

@@ -3,11 +3,11 @@
  * conventions of nccl-tests, except that the bytes of a collective of blocks are those of one block.
  *
  * Times are taken on every rank around the call, each behind a barrier. The time of an iteration is that of its slowest
- * rank; the table shows the median over the iterations. algbw = bytes / time, busbw = what a link must carry whatever the
- * algorithm, for allreduce algbw * 2 (n - 1) / n. Checked runs have an input of their own and a poisoned output, one before and
- * one after the timed ones. With --sync the time includes cudaDeviceSynchronize. A persistent request is made once for
- * each size and place, and started for each call. Exit status: 0, 1 wrong results or an
- * error, 77 no GPU. */
+ * rank; the table shows the median over the iterations. algbw = bytes / time, busbw = what a link must carry whatever
+ * the algorithm, for allreduce algbw * 2 (n - 1) / n. Checked runs have an input of their own and a poisoned output,
+ * one before and one after the timed ones. With --sync the time includes cudaDeviceSynchronize. A persistent request is
+ * made once for each size and place, and started for each call. Exit status: 0, 1 wrong results or an error, 77 no
+ * GPU. */
 #include "bench/after.h"
 #include "bench/buffer.h"
 #include "bench/calls.h"
@@ -152,10 +152,10 @@ static double bandwidth(size_t bytes, double seconds) { return seconds > 0 ? (do
 
 static void print_head(const struct bench *b)
 {
-    printf("# coll_gpu_perf: %d ranks, %s, -m %s, %s%s, %d warm-up and %d timed iterations, gap %g us, offset %zu, check %s; "
-           "coll/gpu %s\n", b->size, cg_calls_name(b->opt.coll), b->opt.memory,
-           cg_call_kinds[b->opt.kind], b->opt.sync ? " with cudaDeviceSynchronize" : "", b->opt.warmup, b->opt.iters, b->opt.gap_us, b->opt.offset, b->opt.check ? "on" : "off",
-           cg_watch_count(b->watch) ? "loaded" : "not loaded");
+    printf("# coll_gpu_perf: %d ranks, %s, -m %s, %s%s, %d warm-up and %d timed iterations, gap %g us, offset %zu, "
+           "check %s; coll/gpu %s\n", b->size, cg_calls_name(b->opt.coll), b->opt.memory, cg_call_kinds[b->opt.kind],
+           b->opt.sync ? " with cudaDeviceSynchronize" : "", b->opt.warmup, b->opt.iters, b->opt.gap_us, b->opt.offset,
+           b->opt.check ? "on" : "off", cg_watch_count(b->watch) ? "loaded" : "not loaded");
     printf("#\n#%11s %12s %8s %6s", "bytes", "count", "type", "op");
     for (int k = 0; k < 2; k++) {
         if (!(b->opt.places & 1 << k)) continue;
@@ -172,8 +172,8 @@ static void print_head(const struct bench *b)
     }
     printf(" |\n");
     if (b->csv == NULL) return;
-    fprintf(b->csv, "bytes,count,collective,type,op,memory,ranks,call,in_place,median_us,mean_us,min_us,max_us,algbw_GBs,"
-                    "busbw_GBs,wrong,executor,path\n");
+    fprintf(b->csv, "bytes,count,collective,type,op,memory,ranks,call,in_place,median_us,mean_us,min_us,max_us,"
+                    "algbw_GBs,busbw_GBs,wrong,executor,path\n");
 }
 
 static void print_place(const struct bench *b, size_t bytes, const struct row *r)
@@ -194,8 +194,8 @@ static void print_csv(const struct bench *b, const struct cg_data_type *t, const
     char exec[32];
 
     fprintf(b->csv, "%zu,%zu,%s,%s,%s,%s,%d,%s,%d,%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,%lld,%s,%s\n", count * (size_t) t->size,
-            count, cg_calls_name(b->opt.coll), t->name, op->name, b->opt.memory, b->size, cg_call_kinds[b->opt.kind], in_place, r->median * 1e6,
-            r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw, bw * cg_calls_traffic(b->opt.coll, b->size),
+            count, cg_calls_name(b->opt.coll), t->name, op->name, b->opt.memory, b->size,
+            cg_call_kinds[b->opt.kind], in_place, r->median * 1e6, r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw, bw * cg_calls_traffic(b->opt.coll, b->size),
             b->opt.check ? (long long) r->wrong : -1, cg_watch_executor(r->bits, exec, sizeof(exec)),
             cg_watch_path(r->bits));
     fflush(b->csv); /* what is done counts, also when a later size is too slow for its time */

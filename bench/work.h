@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Kernels as an application launches them, for benchmarks: a fixed amount of arithmetic per thread in one block per SM,
- * in as many blocks as the GPU holds at once (a wave), in ten times as many; or copying memory. One thread, one GPU: the
- * one that is current at open. */
+ * Kernels as an application launches them, for benchmarks: a fixed amount of arithmetic per thread in one block per
+ * SM, in as many blocks as the GPU holds at once (a wave), in ten times as many; or copying memory. One thread, one
+ * GPU: the one that is current at open. */
 #ifndef CG_BENCH_WORK_H
 #define CG_BENCH_WORK_H
 

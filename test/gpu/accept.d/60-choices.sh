@@ -10,7 +10,8 @@ fi
 taken=0
 row() { # collective protocol blocks sizes
     export OMPI_MCA_coll_gpu_rows="$1 any any any any - $2 $3"
-    try "$1 $2 $3" 60 2 --mca coll_gpu_verbose 4 "$build/coll_gpu_perf" -m device --coll "$1" --sizes "$4" -c 1 -n 10 -w 5
+    try "$1 $2 $3" 60 2 --mca coll_gpu_verbose 4 "$build/coll_gpu_perf" -m device --coll "$1" --sizes "$4" \
+        -c 1 -n 10 -w 5
     if grep -q "rank 0 of .*: $1 of .*, chosen by line 1 of coll_gpu_rows: $OMPI_MCA_coll_gpu_rows" "$log"; then
         taken=$((taken + 1))
     else
