@@ -49,7 +49,7 @@ int cg_call_check(const struct cg_group *group, const struct cg_call *call)
     if ((NULL == call->src || NULL == call->dst) && !missing_allowed(call)) return CG_ERR_ARG;
     if (0 == call->count && NULL == call->src_len && NULL == call->dst_len && rows[call->coll].known) return CG_ERR_ARG;
     if (rows[call->coll].reduces && NULL == cg_reduce_host(call->type, call->redop)) return CG_ERR_UNSUPPORTED;
-    return cg_plan_exists(call->coll, group->size) ? CG_OK : CG_ERR_UNSUPPORTED;
+    return cg_group_serves(group, call->coll) ? CG_OK : CG_ERR_UNSUPPORTED;
 }
 
 static const uint64_t *keep(uint64_t **at, const uint64_t *array, uint32_t n)

@@ -60,6 +60,9 @@ int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, st
     group->boot_ctx = config->boot_ctx;
     group->params = proc->params;
     group->table = proc->table;
+    for (int coll = CG_COLL_NONE + 1; coll < CG_COLL_COUNT; coll++) {
+        group->serves |= (uint64_t) cg_plan_exists(coll, config->size) << coll; /* looked at by every call */
+    }
     group->at = CG_AT_HOST;
     for (uint32_t r = 0; r < config->size; r++) {
         if (config->cards[r].flags & CG_CARD_GPU) group->at = CG_AT_DEVICE;
@@ -164,7 +167,7 @@ int cg_group_start(struct cg_group *group)
 int cg_group_serves(const struct cg_group *group, int coll)
 {
     if (CG_COLL_DOWN == coll) return group->size > 1 && group->size <= CG_MEET_RANKS;
-    return coll > CG_COLL_NONE && coll < CG_COLL_COUNT && cg_plan_exists(coll, group->size);
+    return coll > CG_COLL_NONE && coll < CG_COLL_COUNT && (group->serves >> coll & 1);
 }
 
 static struct cg_req *new_req(struct cg_proc *proc)

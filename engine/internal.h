@@ -123,6 +123,7 @@ struct cg_group {
     int nneighbors;
     uint32_t neighbor[CG_MAX_NEIGHBORS];
     struct cg_link_end *link[CG_MAX_NEIGHBORS];
+    uint64_t serves;              /* bit per collective for which there is a plan */
     uint32_t opno, passed, told;  /* operations dispatched; all up to passed have ended; neighbours know up to told */
     struct cg_req *head, *tail;   /* in the order of the calls */
     int inflight;                 /* dispatched, not ended */
