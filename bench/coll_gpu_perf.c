@@ -195,7 +195,8 @@ static void print_csv(const struct bench *b, const struct cg_data_type *t, const
 
     fprintf(b->csv, "%zu,%zu,%s,%s,%s,%s,%d,%s,%d,%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,%lld,%s,%s\n", count * (size_t) t->size,
             count, cg_calls_name(b->opt.coll), t->name, op->name, b->opt.memory, b->size,
-            cg_call_kinds[b->opt.kind], in_place, r->median * 1e6, r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw, bw * cg_calls_traffic(b->opt.coll, b->size),
+            cg_call_kinds[b->opt.kind], in_place, r->median * 1e6, r->mean * 1e6, r->min * 1e6, r->max * 1e6, bw,
+            bw * cg_calls_traffic(b->opt.coll, b->size),
             b->opt.check ? (long long) r->wrong : -1, cg_watch_executor(r->bits, exec, sizeof(exec)),
             cg_watch_path(r->bits));
     fflush(b->csv); /* what is done counts, also when a later size is too slow for its time */
