@@ -6,6 +6,7 @@
 #include "links/arena.h"
 #include "links/fdpass.h"
 #include "links/links.h"
+#include "proxy/cache.h"
 
 #define CG_LINK_MAGIC 0x63676c31u
 
@@ -30,7 +31,9 @@ struct cg_pool_link {
     int joined;  /* far is valid */
     int no_fifo; /* in GPU memory: was tried */
     int joining; /* net: the tenant that was agreed on has not been opened here */
-    struct cg_window window;
+    struct cg_window window, slots;  /* slots: net, where the transport allocates none */
+    struct cg_net_mem *slots_mem;    /* their registration, or NULL */
+    struct cg_cached *slots_cached;  /* the cache's, or NULL */
     struct cg_link_far far;
 };
 
@@ -64,12 +67,13 @@ struct cg_region {
     size_t bytes;
 };
 
-/* A chunk of GPU memory for FIFOs. */
+/* A chunk of memory for slots of net links that is not the arena's: of a GPU, or of the transport. */
 struct cg_fifo_chunk {
-    struct cg_gpu *gpu;
+    struct cg_gpu *gpu; /* NULL: host memory */
     char *base;
     size_t bytes, used;
     struct cg_net_mem *mem;
+    struct cg_cached *cached; /* NULL: the transport allocated it */
 };
 
 struct cg_links {
@@ -87,8 +91,8 @@ struct cg_links {
     int net_status;                 /* CG_AGAIN: not tried yet */
     uint32_t next_net_id;
     uint32_t told;                  /* failures of links, of which one was said */
-    struct cg_net_mem **mem;        /* by chunk number */
-    uint32_t nmem, registrations;
+    struct cg_cache *cache;         /* NULL: the transport registers nothing */
+    uint64_t registrations;         /* of a transport that has been closed */
     struct cg_fifo_chunk *fifo;
     uint32_t nfifo, fifo_told;
     unsigned char handle[CG_NET_HANDLE_MAX];
@@ -139,6 +143,7 @@ struct cg_peer *cg_peer_find(const struct cg_links *links, uint64_t name);
 struct cg_peer *cg_peer_get(struct cg_links *links, uint64_t name); /* made if missing; NULL: no memory */
 void cg_peer_free(struct cg_peer *peer);
 int cg_region_add(struct cg_links *links, void *addr, size_t bytes);
+int cg_regions_add(struct cg_links *links); /* pool.c: new chunks of our arena */
 /* Have a chunk of ours sent to the peer, unless that was done before. */
 int cg_chunk_send(struct cg_links *links, struct cg_peer *peer, uint32_t chunk);
 /* CG_OK: sent; CG_AGAIN: queued; or an error: the peer refused it too long. */
@@ -148,10 +153,15 @@ int cg_chunk_arrived(const struct cg_peer *peer, uint32_t chunk, uint64_t bytes,
 /* Send what is queued, map what has arrived. Returns events. */
 int cg_chunks_serve(struct cg_links *links);
 
-/* fifo.c: registrations; the memory is the engine's. */
-void cg_links_fifo_close(struct cg_links *links);
+/* fifo.c. Memory for slots of net links, of a GPU or, with NULL, of the transport (CG_ERR_UNSUPPORTED: it has none). It
+ * is given back at close, that of GPUs before: kernels may still run on host memory. */
+int cg_fifo_take(struct cg_links *links, struct cg_gpu *gpu, size_t bytes, char **at, struct cg_net_mem **mem);
+void cg_links_fifo_close(struct cg_links *links, int host);
+int cg_links_fifo_on_host(const struct cg_links *links);
 
-/* net.c: endpoints, registrations, proxy and worker; after all links are dropped. */
+/* net.c, after all links are dropped: proxy and endpoints, and, unless GPUs still know memory of the transport, all;
+ * then all. */
+void cg_links_net_disconnect(struct cg_links *links);
 void cg_links_net_close(struct cg_links *links);
 
 #endif

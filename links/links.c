@@ -252,13 +252,14 @@ static void drop_links(struct cg_links *links, struct cg_peer *peer)
 void cg_links_disconnect(struct cg_links *links)
 {
     for (uint32_t i = 0; i < links->npeers; i++) drop_links(links, links->peer[i]);
-    cg_links_net_close(links);
+    cg_links_net_disconnect(links);
 }
 
 void cg_links_close(struct cg_links *links)
 {
     if (!links) return;
     cg_links_disconnect(links);
+    cg_links_net_close(links);
     for (uint32_t i = 0; i < links->npeers; i++) cg_peer_free(links->peer[i]);
     cg_fdpass_close(&links->pass);
     cg_arena_close(&links->arena);
@@ -297,18 +298,27 @@ static uint64_t connections(const struct cg_links *links)
     return n;
 }
 
+static uint64_t registrations(const struct cg_links *links)
+{
+    struct cg_cache_counters c;
+
+    if (!links->cache) return links->registrations;
+    cg_cache_get_counters(links->cache, &c);
+    return c.registrations;
+}
+
 void cg_links_get_counters(const struct cg_links *links, struct cg_links_counters *c)
 {
     uint64_t fifo_bytes = 0;
 
-    for (uint32_t i = 0; i < links->nfifo; i++) fifo_bytes += links->fifo[i].bytes;
+    for (uint32_t i = 0; i < links->nfifo; i++) fifo_bytes += links->fifo[i].gpu ? links->fifo[i].bytes : 0;
     *c = (struct cg_links_counters){.fifo_bytes = fifo_bytes,
                                     .chunks = links->arena.nchunks,
                                     .chunk_bytes = links->arena.mapped,
                                     .peers = links->npeers,
                                     .links = links->nlinks,
                                     .tenants = links->tenants,
-                                    .registrations = links->registrations,
+                                    .registrations = registrations(links),
                                     .workers = links->net != NULL,
                                     .connections = connections(links),
                                     .descriptors = links->arena.nchunks + (links->pass.fd >= 0),

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define IDLE_REGISTRATIONS 64 /* chunks whose links were abandoned */
+
 static int open_worker(struct cg_links *links)
 {
     const struct cg_net_ops *ops = links->config.net;
@@ -26,8 +28,11 @@ static int open_worker(struct cg_links *links)
     }
     links->handle_len = sizeof(links->handle);
     rc = ops->listen(links->net, links->handle, &links->handle_len);
+    if (rc == CG_OK && ops->reg) rc = cg_cache_open(ops, links->net, IDLE_REGISTRATIONS, &links->cache);
     if (rc == CG_OK) rc = cg_proxy_open(ops, links->net, &links->proxy);
     if (rc == CG_OK) return CG_OK;
+    cg_cache_close(links->cache);
+    links->cache = NULL;
     CG_LOG(0, "network: transport %s cannot be used: %s; choose another with coll_gpu_transport", ops->name,
            cg_status_text(rc));
     ops->close(links->net);
@@ -48,24 +53,16 @@ static int net_open(struct cg_links *links)
     return links->net_status;
 }
 
-/* The chunk's registration, made with its first link. Without one the transport works all the same. */
-static int register_chunk(struct cg_links *links, uint32_t chunk)
+/* Chunks of the arena are registered as a whole, with their first link. They are shared, so fork does no harm. */
+static int register_slots(struct cg_links *links, struct cg_pool_link *l)
 {
-    const struct cg_chunk *c = &links->arena.chunk[chunk];
-    struct cg_net_mem **grown;
+    const struct cg_chunk *c = &links->arena.chunk[l->slots.chunk];
     int rc;
 
-    if (chunk >= links->nmem) {
-        grown = realloc(links->mem, (chunk + 1) * sizeof(struct cg_net_mem *));
-        if (!grown) return CG_ERR_NOMEM;
-        links->mem = grown;
-        while (links->nmem <= chunk) links->mem[links->nmem++] = NULL;
-    }
-    if (links->mem[chunk] || !links->config.net->reg) return CG_OK;
-    rc = links->config.net->reg(links->net, &(struct cg_net_region){c->base, c->bytes, CG_NET_HOST, -1},
-                                &links->mem[chunk]);
+    if (!links->cache) return CG_OK;
+    rc = cg_cache_get(links->cache, &(struct cg_net_region){c->base, c->bytes, CG_NET_HOST, -1}, 0, &l->slots_cached);
     if (rc == CG_OK) {
-        links->registrations++;
+        l->slots_mem = cg_cached_mem(l->slots_cached);
     } else {
         CG_LOG(links->told++ ? 1 : 0, "network: registering %zu bytes failed: %s; raise ulimit -l", c->bytes,
                cg_status_text(rc));
@@ -73,14 +70,43 @@ static int register_chunk(struct cg_links *links, uint32_t chunk)
     return rc;
 }
 
+/* Lanes of both directions, in the transport's memory if it has some, else in the arena. */
+static int make_slots(struct cg_links *links, struct cg_pool_link *l)
+{
+    size_t lanes = cg_lanes_bytes(l->end.geometry.slot_bytes, l->end.geometry.slots);
+    int rc = cg_fifo_take(links, NULL, 2 * lanes, &l->end.recv_slots, &l->slots_mem);
+
+    if (rc == CG_ERR_UNSUPPORTED) {
+        rc = cg_arena_window(&links->arena, 2 * lanes, &l->slots);
+        if (rc != CG_OK) return rc;
+        l->end.recv_slots = cg_arena_at(&links->arena, &l->slots);
+        rc = register_slots(links, l);
+    }
+    l->end.send_slots = l->end.recv_slots + lanes;
+    return rc;
+}
+
+static void net_drop(struct cg_links *links, struct cg_pool_link *l)
+{
+    if (l->end.proxy) cg_proxy_link_close(links->proxy, l->end.proxy);
+    l->end.proxy = NULL;
+    if (l->slots_cached) cg_cache_put(links->cache, l->slots_cached);
+    l->slots_cached = NULL;
+    if (l->slots.bytes) cg_arena_window_free(&links->arena, &l->slots);
+    l->slots.bytes = 0;
+}
+
 static int net_make(struct cg_links *links, struct cg_pool_link *l)
 {
-    int rc = register_chunk(links, l->window.chunk);
+    int rc = make_slots(links, l);
 
-    if (rc != CG_OK) return rc;
+    if (rc == CG_OK) rc = cg_regions_add(links); /* a chunk may have come */
+    if (rc != CG_OK) {
+        net_drop(links, l);
+        return rc;
+    }
     l->net_id = ++links->next_net_id; /* never used again: late messages find nobody */
     l->end.peer = cg_arena_line_at(&links->arena, l->out_line);
-    l->end.send_slots = l->end.recv_slots + cg_lanes_bytes(l->end.geometry.slot_bytes, l->end.geometry.slots);
     return CG_OK;
 }
 
@@ -126,7 +152,7 @@ static int open_proxy_link(struct cg_links *links, struct cg_pool_link *l)
                                           .recv_slots = l->end.recv_slots,
                                           .send_slots = l->end.send_slots,
                                           .announce = l->end.announce_in,
-                                          .mem = links->mem[l->window.chunk]};
+                                          .mem = l->slots_mem};
     int rc = cg_proxy_link_open(links->proxy, &config, &l->end.proxy);
 
     if (rc != CG_OK) {
@@ -163,38 +189,39 @@ static int net_usable(const struct cg_pool_link *l) { return cg_proxy_link_statu
 
 static void net_closed(struct cg_pool_link *l) { cg_proxy_link_tenant_closed(l->end.proxy, l->end.tenants); }
 
-static void net_drop(struct cg_links *links, struct cg_pool_link *l)
-{
-    if (l->end.proxy) cg_proxy_link_close(links->proxy, l->end.proxy);
-    l->end.proxy = NULL;
-}
-
-void cg_links_net_close(struct cg_links *links)
+void cg_links_net_disconnect(struct cg_links *links)
 {
     const struct cg_net_ops *ops = links->config.net;
 
     if (!links->net) return;
-    cg_proxy_close(links->proxy);
+    if (links->proxy) cg_proxy_close(links->proxy);
     links->proxy = NULL;
     for (uint32_t i = 0; i < links->npeers; i++) {
         if (links->peer[i]->ep) ops->disconnect(links->net, links->peer[i]->ep);
         links->peer[i]->ep = NULL;
     }
-    cg_links_fifo_close(links);
-    for (uint32_t i = 0; i < links->nmem; i++) {
-        if (links->mem[i]) ops->dereg(links->net, links->mem[i]);
-    }
-    ops->close(links->net);
+    cg_links_fifo_close(links, 0);
+    if (!cg_links_fifo_on_host(links)) cg_links_net_close(links);
+}
+
+void cg_links_net_close(struct cg_links *links)
+{
+    struct cg_cache_counters c = {0};
+
+    if (!links->net) return;
+    cg_links_fifo_close(links, 1);
+    if (links->cache) cg_cache_get_counters(links->cache, &c);
+    links->registrations = c.registrations;
+    cg_cache_close(links->cache);
+    links->cache = NULL;
+    links->config.net->close(links->net);
     links->net = NULL;
     links->net_status = CG_ERR_NET;
-    free(links->mem);
-    links->mem = NULL;
-    links->nmem = 0;
 }
 
 const struct cg_medium_ops cg_medium_net = {
     .name = "network",
-    .lanes = 2,
+    .lanes = 0, /* net_make allocates them */
     .lines = 2,
     .open = net_open,
     .make = net_make,

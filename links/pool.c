@@ -50,7 +50,7 @@ struct cg_pool_link *cg_pool_free(const struct cg_peer *peer, int medium, const 
     return NULL;
 }
 
-static int add_regions(struct cg_links *links)
+int cg_regions_add(struct cg_links *links)
 {
     const struct cg_arena *a = &links->arena;
     int rc = CG_OK;
@@ -69,7 +69,7 @@ static int allocate(struct cg_links *links, struct cg_pool_link *l)
     int rc = cg_arena_window(a, cg_pool_window(e->medium, &e->geometry), &l->window);
 
     if (rc != CG_OK) return rc;
-    rc = add_regions(links);
+    rc = cg_regions_add(links);
     if (rc != CG_OK) goto window;
     rc = cg_arena_line(a, &l->line);
     if (rc != CG_OK) goto window;

@@ -176,11 +176,17 @@ static void test_wrong_callers(void **state)
     pair_close(&p);
 }
 
-/* Either side without memory: both learn of it, in the conversation. */
+/* Either side without memory: both learn of it, in the conversation. A transport with memory of its own needs little of
+ * the arena. */
 static void test_no_memory(void **state)
 {
+    struct cg_net_ops without = cg_net_loop;
+    const struct medium_row rows[] = {media_rows[0], {"net", CG_MEDIUM_NET, &without, NULL}};
+
     (void) state;
-    for (const struct medium_row *row = media_rows; row < media_rows + 2; row++) {
+    without.alloc = NULL;
+    without.free = NULL;
+    for (const struct medium_row *row = rows; row < rows + 2; row++) {
         for (int lo = 0; lo < 2; lo++) {
             struct pair p;
             struct rent r;
@@ -197,6 +203,37 @@ static void test_no_memory(void **state)
             assert_non_null(strstr(log_last(), "coll_gpu_stage_limit"));
             pair_close(&p);
         }
+    }
+}
+
+static int no_alloc(struct cg_net *net, int kind, int device, size_t bytes, void **addr, struct cg_net_mem **mem)
+{
+    (void) net, (void) kind, (void) device, (void) bytes, (void) addr, (void) mem;
+    return CG_ERR_NOMEM;
+}
+
+/* The transport's memory: slots lie there, not in the arena; where it has none left, the link cannot be made. */
+static void test_transport_memory(void **state)
+{
+    struct cg_net_ops out_of_memory = cg_net_loop;
+    const struct medium_row rows[] = {media_rows[1], {"net", CG_MEDIUM_NET, &out_of_memory, NULL}};
+    struct cg_geometry large = {65536, 8};
+
+    (void) state;
+    out_of_memory.alloc = no_alloc;
+    for (int i = 0; i < 2; i++) {
+        struct cg_links_counters c;
+        struct pair p;
+        struct rent r;
+
+        pair_open(&p, &rows[i]);
+        log_watch();
+        assert_int_equal(pair_join(&p, CG_MEDIUM_NET, large, &r), i ? CG_ERR_NOMEM : CG_OK);
+        if (!i) pair_exchange(&p, &r, 20);
+        cg_links_get_counters(p.lo.links, &c);
+        assert_int_equal(0, c.registrations);
+        assert_int_equal(0, c.fifo_bytes);
+        pair_close(&p);
     }
 }
 
@@ -229,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_offered_twice),
         cmocka_unit_test(test_wrong_callers),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_transport_memory),
         cmocka_unit_test(test_no_transport),
     };
 
