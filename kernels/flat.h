@@ -29,6 +29,7 @@ CG_HD uint32_t cg_flat_child(const struct cg_flat_node *c, const void *children,
 {
     uint32_t low = 0, high = c->count - 1;
 
+    if (high == 0) return 0;
     if (c->each) return (uint32_t) (at / c->each);
     while (low < high) {
         uint32_t mid = low + (high - low + 1) / 2;

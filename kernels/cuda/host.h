@@ -83,6 +83,14 @@ struct cg_table {
     char *mem;
 };
 
+/* Memory for packed data, in use or kept for the next of its size. */
+struct cg_room {
+    struct cg_room *next;
+    void *at;
+    size_t bytes;
+    int used;
+};
+
 struct cg_gpu {
     int device, broken, flush_kind; /* enum cg_flush_kind; 0: not asked yet */
     char bus_id[32];
@@ -98,6 +106,8 @@ struct cg_gpu {
     struct cg_post_slot slot[CG_POSTS];
     struct cg_gpu_copy *copies; /* free ones */
     struct cg_table *tables;
+    struct cg_room *rooms;
+    size_t rooms_kept;      /* bytes of those not in use */
     cudaMemPool_t pool;     /* of rooms and tables; NULL: not made yet */
     int processors;         /* SMs */
     struct cg_region *regions;

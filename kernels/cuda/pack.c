@@ -36,24 +36,90 @@ static void *take(struct cg_gpu *gpu, size_t bytes)
     return p;
 }
 
+/* Few different sizes, so that what one call gave back serves the next. */
+static size_t rounded(size_t bytes)
+{
+    size_t size = 64 << 10;
+
+    while (size < bytes && size < (16u << 20)) size *= 2;
+    return bytes <= size ? size : (bytes + (2u << 20) - 1) & ~(size_t) ((2u << 20) - 1);
+}
+
+static void drop_room(struct cg_gpu *gpu, struct cg_room **at)
+{
+    struct cg_room *r = *at;
+
+    *at = r->next;
+    (void) cg_cuda_ok(cudaFreeAsync(r->at, gpu->copy_stream));
+    free(r);
+}
+
+/* Rooms that are not in use. */
+static void drop_kept(struct cg_gpu *gpu)
+{
+    for (struct cg_room **at = &gpu->rooms; *at;) {
+        if ((*at)->used) at = &(*at)->next;
+        else drop_room(gpu, at);
+    }
+    gpu->rooms_kept = 0;
+}
+
+static struct cg_room *kept_room(struct cg_gpu *gpu, size_t size)
+{
+    struct cg_room *r = gpu->rooms;
+
+    while (r && (r->used || r->bytes != size)) r = r->next;
+    if (r) gpu->rooms_kept -= size;
+    return r;
+}
+
+static struct cg_room *new_room(struct cg_gpu *gpu, size_t size)
+{
+    struct cg_room *r = calloc(1, sizeof *r);
+
+    if (!r) return NULL;
+    r->at = take(gpu, size);
+    if (!r->at && gpu->rooms_kept) {
+        drop_kept(gpu);
+        r->at = take(gpu, size);
+    }
+    if (!r->at) {
+        free(r);
+        return NULL;
+    }
+    r->bytes = size;
+    r->next = gpu->rooms;
+    return gpu->rooms = r;
+}
+
 void *cg_gpu_room(struct cg_gpu *gpu, size_t bytes)
 {
     struct cg_gpu_scope scope;
-    void *room;
+    struct cg_room *r = gpu->broken ? NULL : kept_room(gpu, rounded(bytes));
 
-    if (gpu->broken || cg_gpu_enter(gpu->device, &scope) != CG_OK) return NULL;
-    room = take(gpu, bytes ? bytes : 1);
-    cg_gpu_leave(&scope);
-    return room;
+    if (!r && !gpu->broken && cg_gpu_enter(gpu->device, &scope) == CG_OK) {
+        r = new_room(gpu, rounded(bytes));
+        cg_gpu_leave(&scope);
+    }
+    if (!r) return NULL;
+    r->used = 1;
+    return r->at;
 }
 
 void cg_gpu_room_free(struct cg_gpu *gpu, void *room)
 {
+    struct cg_room **at = &gpu->rooms;
     struct cg_gpu_scope scope;
 
-    if (!room || cg_gpu_enter(gpu->device, &scope) != CG_OK) return;
-    (void) cg_cuda_ok(cudaFreeAsync(room, gpu->copy_stream));
-    cg_gpu_leave(&scope);
+    while (*at && (*at)->at != room) at = &(*at)->next;
+    if (!*at) return;
+    if (gpu->rooms_kept + (*at)->bytes <= CG_ROOM_KEEP) {
+        (*at)->used = 0;
+        gpu->rooms_kept += (*at)->bytes;
+    } else if (cg_gpu_enter(gpu->device, &scope) == CG_OK) {
+        drop_room(gpu, at);
+        cg_gpu_leave(&scope);
+    }
 }
 
 /* ---- tables ---- */
@@ -119,6 +185,8 @@ static void trim(struct cg_gpu *gpu)
 void cg_pack_free(struct cg_gpu *gpu)
 {
     while (gpu->tables) drop_table(gpu, &gpu->tables);
+    while (gpu->rooms) drop_room(gpu, &gpu->rooms);
+    gpu->rooms_kept = 0;
     if (gpu->copy_stream) (void) cg_cuda_ok(cudaStreamSynchronize(gpu->copy_stream));
     if (gpu->pool) (void) cg_cuda_ok(cudaMemPoolDestroy(gpu->pool));
     gpu->pool = NULL;

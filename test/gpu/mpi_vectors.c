@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPI_Alltoall of vectors beside the same data packed: Open MPI copies vectors in GPU memory element by element
- * (#8720). Prints both times; from 64 KiB for a rank on, vectors may take three times as long. argv: largest block in
+ * (#8720). Prints both times; from 256 KiB for a rank on, vectors may take 3 times as long. argv: largest block in
  * bytes. */
 #include "test/gpu/gpu_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FROM 65536
+#define FROM (256 << 10)
 #define TIMES 3.0
 #define RUNS 20
 
