@@ -15,9 +15,9 @@ export top_srcdir="$top" top_builddir="$PWD"
 
 programs='test/unit/plan test/unit/plan_faults test/unit/choose test/unit/nodes test/sim/sim test/sim/exhaustive
     test/fuzz/plan test/fuzz/table test/proxy/loop test/proxy/transports test/proxy/proxy test/proxy/faults
-    test/proxy/example test/proxy/every_step test/proxy/ucx_faults test/engine/engine test/engine/failures
-    test/engine/paths test/engine/collectives test/engine/choices test/engine/nodes test/links/links_pool
-    test/links/links_faults'
+    test/proxy/example test/proxy/cache test/proxy/every_step test/proxy/ucx_faults test/engine/engine
+    test/engine/failures test/engine/paths test/engine/collectives test/engine/choices test/engine/nodes
+    test/links/links_pool test/links/links_faults'
 {
     # shellcheck disable=SC2086
     [ -f Makefile ] || "$top/configure" ${CONFIGURE_FLAGS:-} --with-cuda=no --disable-sanitize \
