@@ -7,7 +7,7 @@ cg_sources += plan/plan.h plan/build.h plan/build.c plan/table.c plan/count.c pl
 # The table of choices.
 cg_sources += plan/choose.h plan/choose.c plan/parse.c
 EXTRA_DIST += plan/table.txt plan/table.awk
-BUILT_SOURCES += plan/builtin.h
+plan/libcg_la-choose.lo plan/libcg_asan_la-choose.lo plan/libcg_tsan_la-choose.lo: plan/builtin.h
 CLEANFILES += plan/builtin.h
 plan/builtin.h: plan/table.txt plan/table.awk
 	$(AM_V_GEN)$(MKDIR_P) plan && awk -f $(top_srcdir)/plan/table.awk $(top_srcdir)/plan/table.txt >$@.new && \
