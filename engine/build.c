@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
+static int find_plan(struct cg_group *g, const struct cg_call *call)
 {
+    int esize = cg_type_size(call->type), wide = cg_call_reduces(call->coll) ? cg_type_wide(call->type) : 0;
     struct cg_plan_request pr = {0};
-
     int arrays = call->src_len || call->dst_len;
 
     if (g->plan_kept && !arrays && g->plan_count == call->count && g->plan_coll == call->coll &&
-        g->plan_esize == esize && g->plan_root == call->root) {
+        g->plan_esize == esize && g->plan_wide == wide && g->plan_root == call->root) {
         return CG_OK;
     }
     pr.coll = call->coll;
@@ -24,6 +24,7 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
     pr.dst_len = call->dst_len;
     pr.dst_disp = call->dst_disp;
     pr.esize = esize;
+    pr.wide = wide;
     pr.params = &g->params;
     pr.table = g->table;
     pr.at = g->at;
@@ -37,6 +38,7 @@ static int find_plan(struct cg_group *g, const struct cg_call *call, int esize)
     g->plan_count = call->count;
     g->plan_coll = call->coll;
     g->plan_esize = esize;
+    g->plan_wide = wide;
     g->plan_root = call->root;
     return CG_OK;
 }
@@ -115,10 +117,10 @@ int cg_op_build(struct cg_req *req)
     int rc;
 
     memset(op, 0, sizeof(*op));
-    op->esize = (uint8_t) cg_type_size(req->call.type);
-    rc = find_plan(g, &req->call, op->esize);
+    rc = find_plan(g, &req->call);
     if (CG_OK != rc) return rc;
     cg_plan_to_op(&g->plan, op);
+    op->usize = (uint16_t) cg_type_size(req->call.type);
     op->id = ++g->proc->next_op;
     op->src = req->src;
     op->dst = req->dst;

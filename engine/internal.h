@@ -137,7 +137,7 @@ struct cg_group {
     int plan_kept;                /* the last plan may serve again, for the following (0 elements are a call, too) */
     uint64_t plan_count;
     uint32_t plan_root;
-    int plan_coll, plan_esize;
+    int plan_coll, plan_esize, plan_wide;
     struct cg_plan plan;
 };
 

@@ -4,6 +4,7 @@
 #define CG_KERNELS_ARITH_H
 
 #include "core/port.h"
+#include "include/coll_gpu_floats.h"
 
 /* Product modulo the width of the unsigned type U; 16-bit factors would overflow int. */
 #define CG_WRAP_MUL(U, a, b) ((U) (1u * (U) (a) * (U) (b)))
@@ -13,6 +14,22 @@
 #define CG_CLASS_FLT 1
 #define CG_CLASS_CPX 2
 #define CG_CLASS_LOC 3
+#define CG_CLASS_NAR 4
+
+/* Floating point of 8 or 16 bits: its name here and in the public header. Sums of several are computed in float and
+ * rounded once; where partial sums cross a link they are floats. */
+#define CG_NARROW_TABLE(X) \
+    X(F16, HALF)           \
+    X(BF16, BFLOAT16)      \
+    X(E4M3, FP8_E4M3)      \
+    X(E5M2, FP8_E5M2)
+#define CG_NARROW_FUNCTIONS(name, format)                                                          \
+    CG_HD float cg_widen_##name(uint32_t bits)                                                     \
+    {                                                                                              \
+        return coll_gpu_to_float(COLL_GPU_##format, (uint16_t) bits);                              \
+    }                                                                                              \
+    CG_HD uint16_t cg_narrow_##name(float x) { return coll_gpu_from_float(COLL_GPU_##format, x); }
+CG_NARROW_TABLE(CG_NARROW_FUNCTIONS)
 
 /* C's and Fortran's complex numbers. */
 typedef struct {

@@ -59,7 +59,7 @@ CG_HD int cg_coll_reduces(int coll) { return ((0u CG_COLL_TABLE(CG_COLL_BIT)) >>
 struct cg_act {
     struct cg_step step;
     uint32_t n;      /* elements */
-    uint32_t bytes;  /* n * esize */
+    uint32_t bytes;  /* n * esize: of the message */
     const char *operand; /* NULL if none */
     char *dst;           /* NULL if not written; with CG_F_INTO_SLOT the slot's payload */
     struct cg_slot_hdr *in, *out; /* NULL if none, or those of an ALL step: cg_step_in and cg_step_out */
@@ -165,8 +165,8 @@ CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, s
         to += cg_op_blocks(op)[s->chunk].offset;
     }
     act->operand = !cg_step_operand(s->opcode) ? NULL
-                   : ((s->flags & CG_F_DST_OPERAND) ? op->dst : op->src) + from * op->esize;
-    act->dst = cg_step_writes(s->opcode) ? op->dst + to * op->esize : NULL;
+                   : ((s->flags & CG_F_DST_OPERAND) ? op->dst : op->src) + from * op->usize;
+    act->dst = cg_step_writes(s->opcode) ? op->dst + to * op->usize : NULL;
     act->in = cg_step_recvs(s->opcode) && !cg_step_all_in(s->opcode) ? cg_in_slot(op, pos, chan, s->rlink) : NULL;
     act->out = cg_step_sends(s->opcode) && !cg_step_all_out(s->opcode) ? cg_out_slot(op, pos, chan, s->slink) : NULL;
     if (s->flags & CG_F_INTO_SLOT) act->dst = cg_slot_payload(act->in);

@@ -4,7 +4,7 @@ cg_sources += kernels/arith.h kernels/flat.h kernels/interp.h kernels/ring.h ker
 	kernels/host/flat.c kernels/host/names.c kernels/host/reduce.c kernels/host/reduce_type.h kernels/host/step.c
 cg_sources += kernels/protocols.def
 cg_cuda_sources += kernels/cuda/kernel.cu kernels/cuda/ctl.h kernels/cuda/host.h kernels/cuda/words.cuh \
-	kernels/cuda/move.cuh kernels/cuda/reduce.cuh kernels/cuda/poll.cuh kernels/cuda/work.cuh \
+	kernels/cuda/move.cuh kernels/cuda/access.cuh kernels/cuda/narrow.cuh kernels/cuda/reduce.cuh kernels/cuda/poll.cuh kernels/cuda/work.cuh \
 	kernels/cuda/detect.c kernels/cuda/open.c kernels/cuda/engine.c kernels/cuda/copy.c kernels/cuda/fifo.c \
 	kernels/cuda/pack_kernel.cu kernels/cuda/pack.h kernels/cuda/pack.c \
 	kernels/cuda/fast_kernel.cu kernels/cuda/fast_move.cu kernels/cuda/fast_move.cuh kernels/cuda/fast_cmd.cuh \

@@ -71,6 +71,11 @@ enum cg_redop {
     CG_REDOP_COUNT
 };
 
+/* Floating point of 8 or 16 bits? Bytes of its partial sums on a link; 0 for other types: as many as an element. */
+CG_HD int cg_type_narrow(int type) { return type >= CG_TYPE_F16 && type <= CG_TYPE_E5M2; }
+CG_HD int cg_type_wide(int type) { return cg_type_narrow(type) ? 4 : 0; }
+CG_STATIC_ASSERT(CG_TYPE_E5M2 == CG_TYPE_F16 + 3 && CG_TYPE_F16 == CG_TYPE_F64 + 1, "the narrow ones are together");
+
 /* Which of 16 bytes are data; the others are gaps, which are never written in a user's buffer. */
 #define CG_NO_GAPS 0xffffu
 CG_HD uint32_t cg_type_data(int type)
@@ -156,16 +161,20 @@ struct cg_op {
     uint64_t total_bytes; /* of the whole operation, for the slot header */
     uint32_t opno;        /* the communicator's operation number, from 1 */
     uint32_t stream;      /* the communicator's tag in slot headers */
-    uint8_t coll, type, redop, esize;
+    uint8_t coll, type, redop;
+    uint8_t esize;        /* bytes of an element in a slot */
     uint16_t nsteps, nlinks, nchunks, nchan;
     uint16_t self_pos;    /* ALL steps: links before this one go before the own operand */
     uint16_t nblocks;     /* 0: chunks of ranges; else blocked, and ranges say chunk and iters only */
     uint32_t slot_bytes;  /* payload of a slot */
     uint32_t slots;       /* of a lane, a power of two */
     uint32_t size;        /* bytes of descriptor, links, steps and blocks */
-    uint16_t nall, pad;   /* nall: ALL steps take links before this one */
+    uint16_t nall;        /* ALL steps take links before this one */
+    uint16_t usize;       /* bytes of an element in src and dst; if not esize, slots hold floats of a narrow type */
     struct cg_range range[CG_MAX_CHAN];
 };
+
+CG_HD int cg_op_wide(const struct cg_op *op) { return op->esize != op->usize; }
 
 CG_HD struct cg_link *cg_op_links(const struct cg_op *op) { return (struct cg_link *) (op + 1); }
 

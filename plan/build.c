@@ -7,6 +7,14 @@
 #define UNIT_BYTES 16 /* the widest access of an executor */
 #define PIECES 4      /* of a slot or of a channel's part, where chunks are cut finer */
 
+struct cg_plan_request cg_build_carried(const struct cg_algorithm *a, const struct cg_plan_request *req)
+{
+    struct cg_plan_request own = *req;
+
+    if (req->wide && req->nranks > 2 && CG_SUMS_NONE != a->sums) own.esize = req->wide;
+    return own;
+}
+
 static uint64_t round_up(uint64_t n, uint64_t unit) { return cg_ceil_div(n, unit) * unit; }
 
 /* Elements whose bytes are a multiple of UNIT_BYTES. */

@@ -50,6 +50,9 @@ static inline struct cg_block cg_dst_block(const struct cg_plan_request *req, ui
 #define CG_LINKED_RANKS (CG_MAX_LINKS + 1)
 CG_STATIC_ASSERT(CG_BLOCKED_RANKS + 1 <= CG_MAX_BLOCKS, "blocks suffice");
 
+/* The request as the algorithm carries it: with its partial sums crossing links, elements are wide. */
+struct cg_plan_request cg_build_carried(const struct cg_algorithm *a, const struct cg_plan_request *req);
+
 /* How many channels a message of this size is worth. */
 uint32_t cg_build_channels(const struct cg_plan_request *req);
 

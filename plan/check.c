@@ -61,7 +61,7 @@ static int check_links(struct cg_proof *p, uint32_t rank)
 
 static int check_chunk(const struct cg_proof *p, uint32_t rank, const struct cg_range *r)
 {
-    uint64_t bytes = (uint64_t) r->chunk * (uint64_t) p->reqs[rank].esize;
+    uint64_t bytes = (uint64_t) r->chunk * (uint64_t) p->plans[rank].esize;
 
     if (p->plans[rank].nlinks > 0 && (bytes > (uint64_t) p->params->slot_bytes || bytes % 16)) {
         return cg_proof_fail(p, "rank %u: chunks of %llu bytes", rank, (unsigned long long) bytes);

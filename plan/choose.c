@@ -53,17 +53,27 @@ uint64_t cg_choose_bytes(const struct cg_plan_request *req)
     return longest * (uint64_t) req->esize;
 }
 
-static const struct cg_algorithm *algorithm_of(const struct cg_row *row, const struct cg_plan_request *req)
+/* Can it serve the request, with partial sums nowhere that is worse than sums (enum cg_sums)? */
+static int serves(const struct cg_algorithm *a, const struct cg_plan_request *req, enum cg_sums sums)
+{
+    struct cg_plan_request own = cg_build_carried(a, req);
+
+    return a->coll == req->coll && a->sums >= sums && cg_plan_usable(a, &own);
+}
+
+static const struct cg_algorithm *algorithm_of(const struct cg_row *row, const struct cg_plan_request *req,
+                                               enum cg_sums sums)
 {
     for (const struct cg_algorithm *a = cg_algorithms; row->plan && a->name; a++) {
         if (a->coll == row->coll && 0 == strcmp(a->name, row->plan)) {
-            return cg_plan_usable(a, req) ? a : NULL;
+            return serves(a, req, sums) ? a : NULL;
         }
     }
     return NULL;
 }
 
-const struct cg_algorithm *cg_choose_plan(const struct cg_plan_request *req, const struct cg_row **row)
+static const struct cg_algorithm *choose(const struct cg_plan_request *req, enum cg_sums sums,
+                                         const struct cg_row **row)
 {
     const struct cg_table *t = req->table ? req->table : &cg_table_builtin;
     int by_table = req->params->exchange_max < 0 && req->params->doubling_max < 0;
@@ -73,7 +83,7 @@ const struct cg_algorithm *cg_choose_plan(const struct cg_plan_request *req, con
         const struct cg_row *r = &t->row[i];
         const struct cg_algorithm *a = NULL;
         if (CG_GENERAL == r->protocol && matches(r, req->coll, req->at, req->via, req->nranks, bytes)) {
-            a = algorithm_of(r, req);
+            a = algorithm_of(r, req, sums);
         }
         if (a) {
             *row = r;
@@ -82,9 +92,16 @@ const struct cg_algorithm *cg_choose_plan(const struct cg_plan_request *req, con
     }
     *row = NULL;
     for (const struct cg_algorithm *a = cg_algorithms; a->name; a++) {
-        if (a->coll == req->coll && cg_plan_usable(a, req)) return a;
+        if (serves(a, req, sums)) return a;
     }
     return NULL;
+}
+
+const struct cg_algorithm *cg_choose_plan(const struct cg_plan_request *req, const struct cg_row **row)
+{
+    const struct cg_algorithm *a = req->wide && req->nranks > 2 ? choose(req, CG_SUMS_LINK, row) : NULL;
+
+    return a ? a : choose(req, CG_SUMS_DST, row);
 }
 
 const struct cg_row *cg_choose_fast(const struct cg_table *t, int coll, uint32_t nranks, uint64_t bytes,

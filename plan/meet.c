@@ -35,6 +35,7 @@ int cg_plan_meet(const struct cg_plan_request *who, const uint32_t *peers, uint3
     if (CG_OK != rc) return rc;
     memset(plan, 0, sizeof(*plan));
     plan->name = "meet";
+    plan->esize = 1;
     for (uint32_t i = 0; i < n && CG_OK == rc; i++) rc = cg_build_peer(&req, plan, peers[i]);
     if (CG_OK == rc) rc = cg_build_step(plan, CG_STEP_SEND_ALL, 0, 0, CG_LINK_NONE, 0);
     for (uint32_t l = 0; l < n && CG_OK == rc; l++)

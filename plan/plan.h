@@ -28,6 +28,7 @@ struct cg_plan_request {
      *   alltoallv: all four              reduce_scatter: src_len (the blocks lie one after another) */
     const uint64_t *src_len, *src_disp, *dst_len, *dst_disp;
     int esize;       /* bytes of an element, a power of two from 1 to 16 */
+    int wide;        /* bytes of a partial sum, if they must be more than esize where it crosses a link; else 0 */
     const struct cg_params *params; /* agreed ones */
     /* For the choice (plan/choose.h): the table, NULL for the built-in one; bits of enum cg_at and cg_via, 0 where not
      * known; the number of channels, 0: by size. */
@@ -40,6 +41,7 @@ struct cg_plan_request {
 struct cg_plan {
     const char *name;                 /* of the algorithm, static */
     const struct cg_row *row;         /* that chose it; NULL: no row did */
+    int esize;                        /* bytes of an element in a message: the request's esize or wide */
     uint32_t nchan, nchunks, nsteps, nlinks, self_pos, nall; /* the last two as in struct cg_op */
     uint32_t peer[CG_MAX_LINKS];      /* communicator ranks; links of the steps index this */
     struct cg_range range[CG_MAX_CHAN];
@@ -48,6 +50,10 @@ struct cg_plan {
     struct cg_block block[CG_MAX_BLOCKS];
 };
 
+/* Where an algorithm has partial sums: in the receive buffer, in messages, or nowhere, because each element is reduced in
+ * one step or not at all. With two ranks there are none. */
+enum cg_sums { CG_SUMS_DST, CG_SUMS_LINK, CG_SUMS_NONE };
+
 struct cg_algorithm {
     const char *name, *text; /* text says when it can be used */
     int coll;
@@ -55,10 +61,12 @@ struct cg_algorithm {
     int (*applies)(const struct cg_plan_request *req);
     /* Fill plan (zeroed, name set). CG_OK or CG_ERR_LIMIT. */
     int (*build)(const struct cg_plan_request *req, struct cg_plan *plan);
+    enum cg_sums sums;
 };
 
 /* All of them, ended by one without name; those of a collective in order of preference. Which of those that apply is
- * used says the table of plan/choose.h. */
+ * used says the table of plan/choose.h; with wide partial sums none that keeps them in the receive buffer, unless there
+ * is no other. */
 extern const struct cg_algorithm cg_algorithms[];
 
 /* Choose and build. CG_OK, CG_ERR_UNSUPPORTED (none applies) or CG_ERR_LIMIT. */

@@ -10,58 +10,67 @@
 #define PROBE_MAX (1ull << 32) /* bytes of a message to which every algorithm that is ever used applies */
 
 const struct cg_algorithm cg_algorithms[] = {
-    {"copy", "1 rank", CG_COLL_ALLREDUCE, cg_copy_applies, cg_copy_build},
+    {"copy", "1 rank", CG_COLL_ALLREDUCE, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
     {"rail_doubling", "several nodes, as long as links suffice", CG_COLL_ALLREDUCE, cg_rail_doubling_applies,
-     cg_rail_doubling_build},
+     cg_rail_doubling_build, CG_SUMS_DST},
     {"rail_ring", "up to rail_ring_nodes nodes, 4 KiB for each rail and node", CG_COLL_ALLREDUCE, cg_rail_ring_applies,
-     cg_rail_ring_build},
-    {"rails", "several nodes", CG_COLL_ALLREDUCE, cg_rail_applies, cg_rails_build},
-    {"exchange", "2 to 8 ranks, up to exchange_max bytes", CG_COLL_ALLREDUCE, cg_exchange_applies, cg_exchange_build},
-    {"owners", "2 to 8 ranks, larger messages, with rank_order", CG_COLL_ALLREDUCE, cg_owners_applies, cg_owners_build},
+     cg_rail_ring_build, CG_SUMS_DST},
+    {"rails", "several nodes", CG_COLL_ALLREDUCE, cg_rail_applies, cg_rails_build, CG_SUMS_DST},
+    {"exchange", "2 to 8 ranks, up to exchange_max bytes", CG_COLL_ALLREDUCE, cg_exchange_applies, cg_exchange_build,
+     CG_SUMS_NONE},
+    {"owners", "2 to 8 ranks, larger messages, with rank_order", CG_COLL_ALLREDUCE, cg_owners_applies,
+     cg_owners_build, CG_SUMS_NONE},
     {"doubling", "up to doubling_max bytes, or more ranks than the ring serves", CG_COLL_ALLREDUCE, cg_doubling_applies,
-     cg_doubling_build},
-    {"ring", "up to 128 ranks, larger messages", CG_COLL_ALLREDUCE, cg_ring_applies, cg_ring_build},
-    {"nothing", "1 rank", CG_COLL_BCAST, cg_copy_applies, cg_nothing_build},
-    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_BCAST, cg_direct_applies, cg_direct_build},
-    {"tree", "more ranks, up to doubling_max bytes", CG_COLL_BCAST, cg_tree_applies, cg_tree_build},
-    {"chain", "2 or more ranks", CG_COLL_BCAST, cg_chain_applies, cg_chain_build},
-    {"copy", "1 rank", CG_COLL_REDUCE, cg_copy_applies, cg_copy_build},
-    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_REDUCE, cg_direct_applies, cg_direct_build},
-    {"chain", "2 or more ranks", CG_COLL_REDUCE, cg_chain_applies, cg_chain_build},
-    {"copy", "1 rank", CG_COLL_SCAN, cg_copy_applies, cg_copy_build},
-    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_SCAN, cg_direct_applies, cg_direct_build},
-    {"chain", "2 or more ranks", CG_COLL_SCAN, cg_chain_applies, cg_chain_build},
-    {"nothing", "1 rank", CG_COLL_EXSCAN, cg_copy_applies, cg_nothing_build},
-    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_EXSCAN, cg_direct_applies, cg_direct_build},
-    {"chain", "2 or more ranks", CG_COLL_EXSCAN, cg_chain_applies, cg_chain_build},
-    {"copy", "1 rank", CG_COLL_ALLGATHER, cg_copy_applies, cg_copy_build},
-    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_ALLGATHER, cg_direct_applies, cg_direct_build},
-    {"ring", "up to 128 ranks", CG_COLL_ALLGATHER, cg_allgather_applies, cg_allgather_build},
-    {"copy", "1 rank", CG_COLL_ALLGATHERV, cg_copy_applies, cg_copy_build},
-    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_ALLGATHERV, cg_direct_applies, cg_direct_build},
-    {"ring", "up to 128 ranks", CG_COLL_ALLGATHERV, cg_allgather_applies, cg_allgather_build},
-    {"copy", "1 rank", CG_COLL_GATHER, cg_copy_applies, cg_copy_build},
-    {"linear", "up to 8 ranks, unless exchange_max is 0", CG_COLL_GATHER, cg_linear_applies, cg_linear_build},
-    {"arms", "up to 128 ranks", CG_COLL_GATHER, cg_arms_applies, cg_arms_build},
-    {"copy", "1 rank", CG_COLL_SCATTER, cg_copy_applies, cg_copy_build},
-    {"linear", "up to 8 ranks, unless exchange_max is 0", CG_COLL_SCATTER, cg_linear_applies, cg_linear_build},
-    {"arms", "up to 128 ranks", CG_COLL_SCATTER, cg_arms_applies, cg_arms_build},
-    {"copy", "1 rank", CG_COLL_GATHERV, cg_copy_applies, cg_copy_build},
-    {"linear", "up to 17 ranks", CG_COLL_GATHERV, cg_linear_applies, cg_linear_build},
-    {"copy", "1 rank", CG_COLL_SCATTERV, cg_copy_applies, cg_copy_build},
-    {"linear", "up to 17 ranks", CG_COLL_SCATTERV, cg_linear_applies, cg_linear_build},
-    {"copy", "1 rank", CG_COLL_ALLTOALL, cg_copy_applies, cg_copy_build},
-    {"pairwise", "up to 17 ranks", CG_COLL_ALLTOALL, cg_pairwise_applies, cg_pairwise_build},
-    {"copy", "1 rank", CG_COLL_ALLTOALLV, cg_copy_applies, cg_copy_build},
-    {"pairwise", "up to 17 ranks", CG_COLL_ALLTOALLV, cg_pairwise_applies, cg_pairwise_build},
-    {"copy", "1 rank", CG_COLL_REDUCE_SCATTER, cg_copy_applies, cg_copy_build},
-    {"direct", "the same, no block longer than the first", CG_COLL_REDUCE_SCATTER, cg_direct_applies, cg_direct_build},
-    {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER, cg_scatter_ring_applies, cg_scatter_ring_build},
-    {"copy", "1 rank", CG_COLL_REDUCE_SCATTER_BLOCK, cg_copy_applies, cg_copy_build},
+     cg_doubling_build, CG_SUMS_DST},
+    {"ring", "up to 128 ranks, larger messages", CG_COLL_ALLREDUCE, cg_ring_applies, cg_ring_build, CG_SUMS_LINK},
+    {"nothing", "1 rank", CG_COLL_BCAST, cg_copy_applies, cg_nothing_build, CG_SUMS_NONE},
+    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_BCAST, cg_direct_applies, cg_direct_build, CG_SUMS_NONE},
+    {"tree", "more ranks, up to doubling_max bytes", CG_COLL_BCAST, cg_tree_applies, cg_tree_build, CG_SUMS_NONE},
+    {"chain", "2 or more ranks", CG_COLL_BCAST, cg_chain_applies, cg_chain_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_REDUCE, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_REDUCE, cg_direct_applies, cg_direct_build,
+     CG_SUMS_NONE},
+    {"chain", "2 or more ranks", CG_COLL_REDUCE, cg_chain_applies, cg_chain_build, CG_SUMS_LINK},
+    {"copy", "1 rank", CG_COLL_SCAN, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_SCAN, cg_direct_applies, cg_direct_build, CG_SUMS_DST},
+    {"chain", "2 or more ranks", CG_COLL_SCAN, cg_chain_applies, cg_chain_build, CG_SUMS_LINK},
+    {"nothing", "1 rank", CG_COLL_EXSCAN, cg_copy_applies, cg_nothing_build, CG_SUMS_NONE},
+    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_EXSCAN, cg_direct_applies, cg_direct_build, CG_SUMS_DST},
+    {"chain", "2 or more ranks", CG_COLL_EXSCAN, cg_chain_applies, cg_chain_build, CG_SUMS_LINK},
+    {"copy", "1 rank", CG_COLL_ALLGATHER, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_ALLGATHER, cg_direct_applies, cg_direct_build,
+     CG_SUMS_NONE},
+    {"ring", "up to 128 ranks", CG_COLL_ALLGATHER, cg_allgather_applies, cg_allgather_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_ALLGATHERV, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_ALLGATHERV, cg_direct_applies, cg_direct_build,
+     CG_SUMS_NONE},
+    {"ring", "up to 128 ranks", CG_COLL_ALLGATHERV, cg_allgather_applies, cg_allgather_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_GATHER, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"linear", "up to 8 ranks, unless exchange_max is 0", CG_COLL_GATHER, cg_linear_applies, cg_linear_build,
+     CG_SUMS_NONE},
+    {"arms", "up to 128 ranks", CG_COLL_GATHER, cg_arms_applies, cg_arms_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_SCATTER, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"linear", "up to 8 ranks, unless exchange_max is 0", CG_COLL_SCATTER, cg_linear_applies, cg_linear_build,
+     CG_SUMS_NONE},
+    {"arms", "up to 128 ranks", CG_COLL_SCATTER, cg_arms_applies, cg_arms_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_GATHERV, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"linear", "up to 17 ranks", CG_COLL_GATHERV, cg_linear_applies, cg_linear_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_SCATTERV, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"linear", "up to 17 ranks", CG_COLL_SCATTERV, cg_linear_applies, cg_linear_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_ALLTOALL, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"pairwise", "up to 17 ranks", CG_COLL_ALLTOALL, cg_pairwise_applies, cg_pairwise_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_ALLTOALLV, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"pairwise", "up to 17 ranks", CG_COLL_ALLTOALLV, cg_pairwise_applies, cg_pairwise_build, CG_SUMS_NONE},
+    {"copy", "1 rank", CG_COLL_REDUCE_SCATTER, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"direct", "the same, no block longer than the first", CG_COLL_REDUCE_SCATTER, cg_direct_applies,
+     cg_direct_build, CG_SUMS_NONE},
+    {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER, cg_scatter_ring_applies, cg_scatter_ring_build, CG_SUMS_LINK},
+    {"copy", "1 rank", CG_COLL_REDUCE_SCATTER_BLOCK, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
     {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_REDUCE_SCATTER_BLOCK, cg_direct_applies,
-     cg_direct_build},
-    {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER_BLOCK, cg_scatter_ring_applies, cg_scatter_ring_build},
-    {NULL, NULL, CG_COLL_NONE, NULL, NULL},
+     cg_direct_build, CG_SUMS_NONE},
+    {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER_BLOCK, cg_scatter_ring_applies, cg_scatter_ring_build,
+     CG_SUMS_LINK},
+    {NULL, NULL, CG_COLL_NONE, NULL, NULL, CG_SUMS_NONE},
 };
 
 /* Those for several nodes: where the last of a collective applies, it applies to every size. */
@@ -85,11 +94,13 @@ static uint64_t descriptor_bytes(const struct cg_plan *plan)
 
 static int build(const struct cg_algorithm *a, const struct cg_plan_request *req, struct cg_plan *plan)
 {
+    struct cg_plan_request own = cg_build_carried(a, req);
     int rc;
 
     memset(plan, 0, sizeof(*plan));
     plan->name = a->name;
-    rc = a->build(req, plan);
+    plan->esize = own.esize;
+    rc = a->build(&own, plan);
     if (0 == plan->nall) plan->nall = plan->nlinks;
     return CG_OK == rc && (plan->nsteps > CG_MAX_STEPS || descriptor_bytes(plan) > CG_OP_BYTES) ? CG_ERR_LIMIT : rc;
 }
@@ -168,6 +179,7 @@ int cg_plan_neighbors(uint32_t nranks, uint32_t rank, const struct cg_params *pa
 
 void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op)
 {
+    op->esize = (uint8_t) plan->esize;
     op->nchan = (uint16_t) plan->nchan;
     op->nchunks = (uint16_t) plan->nchunks;
     op->nsteps = (uint16_t) plan->nsteps;

@@ -23,6 +23,12 @@ static inline void element_set(int type, void *p, double v, int second)
         memcpy(p, &e, sizeof(e));                                              \
         break;                                                                 \
     }
+#define ELEMENT_CASE_NAR(name, T)                                              \
+    case CG_TYPE_##name: {                                                     \
+        const T e = (T) cg_narrow_##name((float) v);                           \
+        memcpy(p, &e, sizeof(e));                                              \
+        break;                                                                 \
+    }
 #define ELEMENT_CASE_CPX(name, T)                                         \
     case CG_TYPE_##name: {                                                \
         const T e = {(__typeof__(e.re)) v, (__typeof__(e.re)) second};    \

@@ -5,37 +5,7 @@
 #ifndef CG_KERNELS_CUDA_MOVE_CUH
 #define CG_KERNELS_CUDA_MOVE_CUH
 
-#include "kernels/cuda/reduce.cuh"
-
-struct cg_move {
-    const char *src[CG_MAX_LINKS + 1];
-    char *dst[CG_MAX_LINKS + 1];
-    uint32_t nsrc, ndst, bytes, kind;
-    uint32_t data, gapped; /* cg_type_data; if there are gaps, which dst has them */
-};
-
-/* Never through the read-only cache; peers write what is read here while the kernel runs. */
-static __device__ __forceinline__ uint4 cg_ld16(const char *p)
-{
-    uint4 v;
-    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3},[%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
-    return v;
-}
-
-static __device__ __forceinline__ uint32_t cg_ld4(const char *p)
-{
-    uint32_t v;
-    asm volatile("ld.global.u32 %0,[%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
-
-static __device__ __forceinline__ uint32_t cg_ld1(const char *p)
-{
-    uint32_t v;
-    asm volatile("ld.global.u8 %0,[%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
+#include "kernels/cuda/narrow.cuh"
 
 static __device__ __forceinline__ uint32_t cg_ld_bytes(const char *p, uint32_t bytes)
 {
@@ -137,7 +107,7 @@ static __device__ __forceinline__ bool cg_move_packs(const struct cg_move *m, ui
             for (int i = 0; i < N; i++) y[i] = next[i];
         }
         for (uint32_t k = 0; k < m->ndst; k++) {
-            cg_store<N, W>(x, m->dst[k], at, end, m->bytes, W == 1 && k == m->gapped ? m->data : CG_NO_GAPS);
+            cg_store<N, W>(x, m->dst[k], at, end, m->bytes, W == 1 && k == m->user_dst ? m->data : CG_NO_GAPS);
         }
         at += N * blockDim.x;
         cg_load<N, W>(x, m->src[0], at, end, m->bytes);
@@ -153,9 +123,10 @@ template <class GATE> static __device__ __forceinline__ bool cg_move_run(const s
     size_t low = 0;
     bool ok;
 
+    if (m->narrow != CG_NONE) return cg_move_float(m, gate);
     for (uint32_t k = 0; k < m->nsrc; k++) low |= (size_t) m->src[k];
     for (uint32_t k = 0; k < m->ndst; k++) low |= (size_t) m->dst[k];
-    if (low & 3 || m->data != CG_NO_GAPS) return cg_move_packs<1, 1>(m, 0, all, gate);
+    if ((low & 3) || (m->data != CG_NO_GAPS && m->user_dst != CG_NONE)) return cg_move_packs<1, 1>(m, 0, all, gate);
     ok = low & 15 ? cg_move_packs<2, 4>(m, 0, packs, gate) : cg_move_packs<4, 16>(m, 0, packs, gate);
     if (ok && packs < all) cg_move_packs<1, 1>(m, packs, all, cg_no_gate());
     return ok;

@@ -234,14 +234,33 @@ static __device__ __forceinline__ const struct cg_post *cg_post_of(const struct 
     return (const struct cg_post *) ((const char *) op - offsetof(struct cg_post, op));
 }
 
+/* How elements lie in the sources and destinations: lane 0. A narrow type is computed in float where something is
+ * reduced, and converted between the user's buffers and slots that hold floats. */
+static __device__ void cg_plan_format(struct cg_move *m, const struct cg_op *op, const struct cg_act *a,
+                                      const struct cg_post *post)
+{
+    bool to_user = a->dst && m->ndst && m->dst[0] == a->dst && !(a->step.flags & CG_F_INTO_SLOT), converts;
+
+    m->user_src = !a->operand ? CG_NONE
+                  : cg_step_all_in(a->step.opcode) ? op->self_pos - a->step.rlink
+                                                   : m->src[0] != a->operand;
+    m->user_dst = to_user ? 0 : CG_NONE;
+    m->wide = cg_op_wide(op);
+    converts = m->wide && (m->user_src == CG_NONE ? to_user : m->ndst > to_user);
+    m->narrow = cg_type_narrow(op->type) && (m->nsrc > 1 || converts) ? op->type : CG_NONE;
+    m->bytes = m->ndst == 0 ? 0 : a->in || m->ndst > to_user ? a->bytes : a->n * op->usize;
+    m->n = m->ndst == 0 ? 0 : a->n;
+    m->redop = op->redop;
+    m->kind = post->kind;
+    m->data = post->data;
+}
+
 /* Sources and destinations of the step. */
 static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op, uint32_t chan,
                                     const struct cg_pos *pos, uint32_t lane)
 {
     const struct cg_act *a = &w->act;
     struct cg_move *m = &w->move;
-    const struct cg_post *post = cg_post_of(op);
-
     uint32_t first = a->step.rlink, n = op->nall - first, l = first + lane; /* of an ALL step */
 
     if (cg_step_all_in(a->step.opcode)) {
@@ -263,14 +282,7 @@ static __device__ void cg_plan_move(struct cg_worker *w, const struct cg_op *op,
         if (a->dst && !(m->nsrc == 1 && a->dst == m->src[0])) m->dst[m->ndst++] = a->dst;
         if (a->out) m->dst[m->ndst++] = cg_slot_payload(a->out);
     }
-    if (lane == 0) {
-        bool to_user = a->dst && m->dst[0] == a->dst && !(a->step.flags & CG_F_INTO_SLOT);
-
-        m->bytes = m->ndst ? a->bytes : 0;
-        m->kind = post->kind;
-        m->data = to_user ? post->data : CG_NO_GAPS;
-        m->gapped = 0;
-    }
+    if (lane == 0) cg_plan_format(m, op, a, cg_post_of(op));
     __syncwarp();
 }
 

@@ -11,8 +11,14 @@ extern "C" {
 
 /* dst[i] = a[i] op b[i] for n elements, a the left operand. dst may be a or b; otherwise no overlap. Any alignment. */
 typedef void (*cg_reduce_fn)(void *dst, const void *a, const void *b, size_t n);
-/* NULL if MPI does not allow the pair (bitwise and logical operations on floating point). */
+/* NULL if MPI does not allow the pair. */
 cg_reduce_fn cg_reduce_host(int type, int redop);
+/* dst = ((x[0] op x[1]) op x[2]) ... op x[n - 1] for count elements, n > 1; narrow types are rounded once, at the end. dst
+ * may be one of the x; otherwise no overlap. */
+void cg_fold_host(int type, int redop, void *dst, const char *const *x, int n, size_t count);
+/* n elements of a narrow type as floats, and back. */
+void cg_widen_host(int type, float *to, const void *from, size_t n);
+void cg_narrow_host(int type, void *to, const float *from, size_t n);
 /* Size in bytes of a type; its and the operation's names. */
 int cg_type_size(int type);
 const char *cg_type_name(int type);

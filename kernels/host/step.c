@@ -5,80 +5,126 @@
 #include <string.h>
 
 /* Steps with two outputs work block by block: the second pass finds the block in the first-level cache. */
-#define BLOCK_BYTES 4096
+#define BLOCK 512 /* elements */
 
-/* To the user's buffer: the data, not the gaps. Elements start at multiples of their size. */
-static void to_user(const struct cg_op *op, char *dst, const char *src, size_t bytes)
+/* Elements of the user's buffer into a slot. */
+static void to_slot(const struct cg_op *op, char *slot, const char *src, size_t n)
 {
-    uint32_t data = cg_type_data(op->type);
+    if (cg_op_wide(op)) cg_widen_host(op->type, (float *) slot, src, n);
+    else memcpy(slot, src, n * op->esize);
+}
 
-    if (data == CG_NO_GAPS) {
-        memcpy(dst, src, bytes);
+/* Elements without their gaps. */
+static void copy_data(const struct cg_op *op, char *dst, const char *src, size_t n)
+{
+    if (cg_type_data(op->type) == CG_NO_GAPS) {
+        memcpy(dst, src, n * op->usize);
     } else if (op->type == CG_TYPE_LOC_I16) {
-        for (size_t at = 0; at < bytes; at += 8) {
+        for (size_t at = 0; at < 8 * n; at += 8) {
             memcpy(dst + at, src + at, 2);
             memcpy(dst + at + 4, src + at + 4, 4);
         }
     } else {
-        for (size_t at = 0; at < bytes; at += 16) memcpy(dst + at, src + at, 12);
+        for (size_t at = 0; at < 16 * n; at += 16) memcpy(dst + at, src + at, 12);
     }
 }
 
-static void copy_two(const struct cg_op *op, char *dst, char *out, const char *src, size_t bytes)
+/* Elements of a slot into the user's buffer, or into a slot (CG_F_INTO_SLOT). */
+static void from_slot(const struct cg_op *op, const struct cg_act *act, char *dst, const char *slot, size_t n)
 {
-    for (size_t at = 0; at < bytes; at += BLOCK_BYTES) {
-        size_t part = cg_min_u64(BLOCK_BYTES, bytes - at);
-        to_user(op, dst + at, src + at, part);
-        memcpy(out + at, src + at, part);
+    if (!cg_op_wide(op)) copy_data(op, dst, slot, n);
+    else if (act->step.flags & CG_F_INTO_SLOT) memcpy(dst, slot, n * op->esize);
+    else cg_narrow_host(op->type, dst, (const float *) slot, n);
+}
+
+static void recv_send(const struct cg_op *op, const struct cg_act *act, char *out)
+{
+    const char *slot = cg_slot_payload(act->in);
+
+    for (size_t at = 0; at < act->n; at += BLOCK) {
+        size_t part = cg_min_u64(BLOCK, act->n - at);
+        from_slot(op, act, act->dst + at * op->usize, slot + at * op->esize, part);
+        memcpy(out + at * op->esize, slot + at * op->esize, part * op->esize);
     }
 }
 
-/* dst = slot op operand in the order that the step says, and a copy to out if there is one. */
-static void reduce_two(const struct cg_op *op, const struct cg_act *act, char *dst, char *out)
+/* Slot op operand in the order that the step says; to dst, or to out, or both. */
+static void reduce_same(const struct cg_op *op, const struct cg_act *act, char *dst, char *out)
 {
     cg_reduce_fn reduce = cg_reduce_host(op->type, op->redop);
     const char *slot = cg_slot_payload(act->in), *operand = act->operand;
     int slot_first = act->step.flags & CG_F_SLOT_FIRST;
     const char *a = slot_first ? slot : operand, *b = slot_first ? operand : slot;
-    uint32_t block = out ? BLOCK_BYTES : act->bytes;
+    size_t block = dst && out ? BLOCK * op->esize : act->bytes;
+    char *to = dst ? dst : out;
 
     for (size_t at = 0; at < act->bytes; at += block) {
         size_t part = cg_min_u64(block, act->bytes - at);
-        reduce(dst + at, a + at, b + at, part / op->esize);
-        if (out) memcpy(out + at, dst + at, part);
+        reduce(to + at, a + at, b + at, part / op->esize);
+        if (dst && out) memcpy(out + at, dst + at, part);
     }
+}
+
+static void reduce_wide(const struct cg_op *op, const struct cg_act *act, char *dst, char *out)
+{
+    cg_reduce_fn reduce = cg_reduce_host(CG_TYPE_F32, op->redop);
+    int slot_first = act->step.flags & CG_F_SLOT_FIRST;
+    float operand[BLOCK];
+
+    for (size_t at = 0; at < act->n; at += BLOCK) {
+        size_t part = cg_min_u64(BLOCK, act->n - at);
+        const char *slot = cg_slot_payload(act->in) + at * op->esize;
+        cg_widen_host(op->type, operand, act->operand + at * op->usize, part);
+        reduce(operand, slot_first ? slot : (char *) operand, slot_first ? (char *) operand : slot, part);
+        if (dst) {
+            size_t size = act->step.flags & CG_F_INTO_SLOT ? op->esize : op->usize;
+            from_slot(op, act, dst + at * size, (char *) operand, part);
+        }
+        if (out) memcpy(out + at * op->esize, operand, part * op->esize);
+    }
+}
+
+static void reduce_two(const struct cg_op *op, const struct cg_act *act, char *dst, char *out)
+{
+    (cg_op_wide(op) ? reduce_wide : reduce_same)(op, act, dst, out);
 }
 
 static void send_all(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act)
 {
     for (uint32_t l = act->step.rlink; l < op->nall; l++) {
-        memcpy(cg_slot_payload(cg_out_slot(op, pos, chan, l)), act->operand, act->bytes);
+        to_slot(op, cg_slot_payload(cg_out_slot(op, pos, chan, l)), act->operand, act->n);
     }
 }
 
-/* ((x0 op x1) op x2) ... in the order of links. dst may be the operand, so partial results stay in a block of their own
- * and dst is written with the last one. */
-static void reduce_all(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act,
-                       char *dst)
+/* Slots that hold floats: x[own] is the user's. To the user's dst or to out. */
+static void fold_wide(const struct cg_op *op, const struct cg_act *act, const char **x, uint32_t n, uint32_t own,
+                      char *out)
 {
-    cg_reduce_fn reduce = cg_reduce_host(op->type, op->redop);
+    float operand[BLOCK], sum[BLOCK];
+    const char *at_x[CG_MAX_LINKS + 1];
+
+    for (size_t at = 0; at < act->n; at += BLOCK) {
+        size_t part = cg_min_u64(BLOCK, act->n - at);
+        cg_widen_host(op->type, operand, act->operand + at * op->usize, part);
+        for (uint32_t i = 0; i < n; i++) at_x[i] = i == own ? (char *) operand : x[i] + at * op->esize;
+        cg_fold_host(CG_TYPE_F32, op->redop, out ? out + at * op->esize : (char *) sum, at_x, (int) n, part);
+        if (!out) cg_narrow_host(op->type, act->dst + at * op->usize, sum, part);
+    }
+}
+
+/* ((x0 op x1) op x2) ... in the order of links. To out, a slot, or, if that is NULL, to dst. */
+static void reduce_all(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act,
+                       char *out)
+{
     const char *x[CG_MAX_LINKS + 1];
-    uint32_t first = act->step.rlink, n = op->nall - first;
-    char partial[BLOCK_BYTES] __attribute__((aligned(64)));
+    uint32_t first = act->step.rlink, n = op->nall - first + 1, own = op->self_pos - first;
 
     for (uint32_t l = first; l < op->nall; l++) {
         x[l - first + (l >= op->self_pos)] = cg_slot_payload(cg_in_slot(op, pos, chan, l));
     }
-    x[op->self_pos - first] = act->operand;
-    for (size_t at = 0; at < act->bytes; at += BLOCK_BYTES) {
-        size_t part = cg_min_u64(BLOCK_BYTES, act->bytes - at);
-        const char *left = x[0] + at;
-        for (uint32_t i = 1; i <= n; i++) {
-            char *to = i == n ? dst + at : partial;
-            reduce(to, left, x[i] + at, part / op->esize);
-            left = to;
-        }
-    }
+    x[own] = act->operand;
+    if (cg_op_wide(op)) fold_wide(op, act, x, n, own, out);
+    else cg_fold_host(op->type, op->redop, out ? out : act->dst, x, (int) n, act->n);
 }
 
 static void move(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos, const struct cg_act *act)
@@ -87,25 +133,25 @@ static void move(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos
 
     switch (act->step.opcode) {
     case CG_STEP_COPY:
-        if (act->dst != act->operand) to_user(op, act->dst, act->operand, act->bytes);
+        if (act->dst != act->operand) copy_data(op, act->dst, act->operand, act->n);
         break;
     case CG_STEP_SEND:
-        memcpy(out, act->operand, act->bytes);
+        to_slot(op, out, act->operand, act->n);
         break;
     case CG_STEP_RECV:
-        to_user(op, act->dst, cg_slot_payload(act->in), act->bytes);
+        from_slot(op, act, act->dst, cg_slot_payload(act->in), act->n);
         break;
     case CG_STEP_FORWARD:
         memcpy(out, cg_slot_payload(act->in), act->bytes);
         break;
     case CG_STEP_RECV_SEND:
-        copy_two(op, act->dst, out, cg_slot_payload(act->in), act->bytes);
+        recv_send(op, act, out);
         break;
     case CG_STEP_RECV_REDUCE:
         reduce_two(op, act, act->dst, NULL);
         break;
     case CG_STEP_RECV_REDUCE_SEND:
-        reduce_two(op, act, out, NULL);
+        reduce_two(op, act, NULL, out);
         break;
     case CG_STEP_RECV_REDUCE_COPY_SEND:
         reduce_two(op, act, act->dst, out);
@@ -114,7 +160,7 @@ static void move(const struct cg_op *op, uint32_t chan, const struct cg_pos *pos
         send_all(op, chan, pos, act);
         break;
     case CG_STEP_REDUCE_ALL:
-        reduce_all(op, chan, pos, act, act->dst);
+        reduce_all(op, chan, pos, act, NULL);
         break;
     case CG_STEP_REDUCE_ALL_SEND:
         reduce_all(op, chan, pos, act, out);

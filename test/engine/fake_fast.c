@@ -171,18 +171,17 @@ static void send_all(struct cg_fast_window *w, uint64_t bytes)
 static void take_all(struct cg_fast_window *w, uint64_t bytes)
 {
     struct flow f = flow_of(w->op.coll);
-    char *sum = malloc(bytes);
+    const char *x[CG_FAST_RANKS];
 
     for (uint32_t p = 0; p < w->n; p++) {
         struct box *box = &w->in[w->seq & 1][p];
         box->read = box->seq;
+        x[p] = box->data;
         if (!flows(&w->op, p, w->rank)) continue;
         if (!f.reduces) memcpy((char *) w->op.dst + (f.in_blocks ? p * bytes : 0), box->data, bytes);
-        else if (0 == p) memcpy(sum, box->data, bytes);
-        else cg_reduce_host(w->op.type, w->op.redop)(sum, sum, box->data, w->op.count);
     }
-    if (f.reduces && flows(&w->op, w->rank ^ 1, w->rank)) memcpy(w->op.dst, sum, bytes);
-    free(sum);
+    if (f.reduces && flows(&w->op, w->rank ^ 1, w->rank))
+        cg_fold_host(w->op.type, w->op.redop, w->op.dst, x, (int) w->n, w->op.count);
 }
 
 static int finish(struct cg_fast *fast, int id, int rc)

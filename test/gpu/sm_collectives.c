@@ -157,6 +157,7 @@ static void exchange_new(struct sm_world *w, struct exchange *e, int coll, uint6
         if (cg_reduce_host(e->call.type, e->call.redop)) break;
     }
     req.esize = cg_type_size(e->call.type);
+    req.wide = cg_coll_reduces(coll) ? cg_type_wide(e->call.type) : 0;
     shape_make(&e->shape, &req, most, (int) sm_random(2), &rng);
     for (uint32_t r = 0; r < w->nranks; r++) part_new(w, e, r);
     compute_want(w, e);

@@ -181,7 +181,7 @@ void sm_start_request(struct sm_world *w, struct sm_job *job, int comm, const st
     op->coll = (uint8_t) call->coll;
     op->type = (uint8_t) call->type;
     op->redop = (uint8_t) call->redop;
-    op->esize = (uint8_t) req->esize;
+    op->usize = (uint16_t) req->esize;
     op->total_bytes = bytes;
     op->slot_bytes = (uint32_t) w->params.slot_bytes;
     op->slots = (uint32_t) w->params.slots;
@@ -197,7 +197,8 @@ void sm_start(struct sm_world *w, struct sm_job *job, int comm, int rank, const 
               void *dst)
 {
     struct cg_plan_request req = {.coll = call->coll, .nranks = w->nranks, .rank = (uint32_t) rank,
-                                  .count = call->count, .esize = cg_type_size(call->type), .params = &w->params};
+                                  .count = call->count, .esize = cg_type_size(call->type),
+                                  .wide = cg_type_wide(call->type), .params = &w->params};
 
     sm_start_request(w, job, comm, &req, call, call->count * (uint64_t) req.esize, src, dst);
 }

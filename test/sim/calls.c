@@ -82,17 +82,16 @@ static void add_part(struct world *w, struct operation *o, uint32_t rank, int in
 
 static void want_piece(struct operation *o, struct part *part, const struct cg_piece *piece)
 {
-    uint64_t esize = (uint64_t) o->shape.reqs->esize, bytes = piece->len * esize;
+    uint64_t esize = (uint64_t) o->shape.reqs->esize;
     char *to = part->dst_mem.want + (part->dst - part->dst_mem.p) + piece->dst * esize;
 
-    for (uint32_t rank = piece->lo; rank < piece->hi && bytes; rank++) {
-        const char *from = o->part[rank].input + piece->src * esize;
-        if (rank == piece->lo) {
-            elements_copy(o->type, to, from, piece->len);
-        } else {
-            cg_reduce_host(o->type, o->redop)(to, to, from, piece->len);
-        }
-    }
+    const char *x[WORLD_RANKS];
+    int n = 0;
+
+    for (uint32_t rank = piece->lo; rank < piece->hi && piece->len; rank++)
+        x[n++] = o->part[rank].input + piece->src * esize;
+    if (n == 1) elements_copy(o->type, to, x[0], piece->len);
+    if (n > 1) cg_fold_host(o->type, o->redop, to, x, n, piece->len);
 }
 
 #define KNOWN(name, text, reduces, known, reach) [CG_COLL_##name] = known,
@@ -124,6 +123,7 @@ int world_add_op(struct world *w, int comm, const struct call *call, int in_plac
     o->type = reduces ? call->type : CG_TYPE_U8;
     o->redop = reduces ? call->redop : 0;
     req.esize = cg_type_size(o->type);
+    req.wide = reduces ? cg_type_wide(o->type) : 0;
     shape_make(&o->shape, &req, call->count, in_place > 0, rng);
     for (uint32_t rank = 0; rank < c->size; rank++)
         add_part(w, o, rank, in_place, rng);

@@ -155,7 +155,7 @@ void world_post(struct world *w, int i, uint32_t rank)
                                .coll = (uint8_t) o->coll,
                                .type = (uint8_t) o->type,
                                .redop = (uint8_t) o->redop,
-                               .esize = (uint8_t) o->shape.reqs[rank].esize,
+                               .usize = (uint16_t) o->shape.reqs[rank].esize,
                                .slot_bytes = (uint32_t) w->params.slot_bytes,
                                .slots = (uint32_t) w->params.slots};
     cg_plan_to_op(&plan, part->op);

@@ -1,6 +1,7 @@
 if HAVE_CMOCKA
-check_PROGRAMS += test/unit/reduce test/unit/nodes test/unit/plan test/unit/plan_faults test/unit/host
-TESTS += test/unit/reduce test/unit/nodes test/unit/plan test/unit/plan_faults test/unit/host
+check_PROGRAMS += test/unit/floats test/unit/reduce test/unit/nodes test/unit/plan test/unit/plan_faults test/unit/host
+TESTS += test/unit/floats test/unit/reduce test/unit/nodes test/unit/plan test/unit/plan_faults test/unit/host
+test_unit_floats_SOURCES = test/unit/floats.c
 test_unit_reduce_SOURCES = test/unit/reduce.c test/elements.h
 test_unit_plan_SOURCES = test/unit/plan.c test/unit/choices.h test/sim/shape.c test/sim/shape.h
 test_unit_nodes_SOURCES = test/unit/nodes.c test/unit/choices.h test/sim/shape.c test/sim/shape.h

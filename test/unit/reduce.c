@@ -14,14 +14,15 @@
 #define MOST 261 /* elements: several vectors and a rest */
 
 /* What an element consists of: numbers, all integers or all floating point, at offsets; the rest are gaps. */
-enum class { INT, FLT, CPX, LOC };
+enum class { INT, FLT, NAR, CPX, LOC };
 static const struct number {
     int at, bytes, is_float, is_signed;
 } numbers[CG_TYPE_COUNT][2] = {
     [CG_TYPE_I8] = {{0, 1, 0, 1}},     [CG_TYPE_U8] = {{0, 1, 0, 0}},   [CG_TYPE_I16] = {{0, 2, 0, 1}},
     [CG_TYPE_U16] = {{0, 2, 0, 0}},    [CG_TYPE_I32] = {{0, 4, 0, 1}},  [CG_TYPE_U32] = {{0, 4, 0, 0}},
     [CG_TYPE_I64] = {{0, 8, 0, 1}},    [CG_TYPE_U64] = {{0, 8, 0, 0}},  [CG_TYPE_F32] = {{0, 4, 1, 1}},
-    [CG_TYPE_F64] = {{0, 8, 1, 1}},    [CG_TYPE_C32] = {{0, 4, 1, 1}, {4, 4, 1, 1}},
+    [CG_TYPE_F64] = {{0, 8, 1, 1}},    [CG_TYPE_F16] = {{0, 2, 1, 1}},  [CG_TYPE_BF16] = {{0, 2, 1, 1}},
+    [CG_TYPE_E4M3] = {{0, 1, 1, 1}},   [CG_TYPE_E5M2] = {{0, 1, 1, 1}}, [CG_TYPE_C32] = {{0, 4, 1, 1}, {4, 4, 1, 1}},
     [CG_TYPE_C64] = {{0, 8, 1, 1}, {8, 8, 1, 1}},     [CG_TYPE_LOC_F32] = {{0, 4, 1, 1}, {4, 4, 0, 1}},
     [CG_TYPE_LOC_F64] = {{0, 8, 1, 1}, {8, 4, 0, 1}}, [CG_TYPE_LOC_I16] = {{0, 2, 0, 1}, {4, 4, 0, 1}},
     [CG_TYPE_LOC_I32] = {{0, 4, 0, 1}, {4, 4, 0, 1}}, [CG_TYPE_LOC_I64] = {{0, 8, 0, 1}, {8, 4, 0, 1}},
@@ -29,7 +30,7 @@ static const struct number {
 };
 static enum class class_of(int type)
 {
-    return type >= CG_TYPE_LOC_F32 ? LOC : type >= CG_TYPE_C32 ? CPX : type >= CG_TYPE_F32 ? FLT : INT;
+    return type >= CG_TYPE_LOC_F32 ? LOC : type >= CG_TYPE_C32 ? CPX : type >= CG_TYPE_F16 ? NAR : type >= CG_TYPE_F32 ? FLT : INT;
 }
 
 static double load_float(const struct number *x, const char *p)
@@ -113,6 +114,21 @@ static void check_float(const struct number *x, const char *got, double want)
     assert_true(want == v || (isnan(want) && isnan(v)));
 }
 
+/* The operation in float, rounded once (test/unit/floats.c checks the conversions). */
+static void check_narrow(int type, int redop, const char *got, const char *a, const char *b)
+{
+    static const enum coll_gpu_format formats[] = {COLL_GPU_HALF, COLL_GPU_BFLOAT16, COLL_GPU_FP8_E4M3,
+                                                   COLL_GPU_FP8_E5M2};
+    enum coll_gpu_format f = formats[type - CG_TYPE_F16];
+    static const struct number single = {0, 4, 1, 1};
+    uint16_t x = 0, y = 0, want;
+
+    memcpy(&x, a, (size_t) coll_gpu_format_bytes(f));
+    memcpy(&y, b, (size_t) coll_gpu_format_bytes(f));
+    want = coll_gpu_from_float(f, (float) want_float(&single, redop, coll_gpu_to_float(f, x), coll_gpu_to_float(f, y)));
+    assert_memory_equal(got, &want, (size_t) coll_gpu_format_bytes(f));
+}
+
 /* Part 0 is real, part 1 imaginary. */
 static void check_complex(const struct number *x, int redop, const char *got, const char *a, const char *b)
 {
@@ -155,6 +171,9 @@ static void check_element(int type, int redop, const char *got, const char *a, c
         break;
     case FLT:
         check_float(x, got, want_float(x, redop, load_float(x, a), load_float(x, b)));
+        break;
+    case NAR:
+        check_narrow(type, redop, got, a, b);
         break;
     case CPX:
         check_complex(x, redop, got, a, b);
@@ -211,6 +230,7 @@ static int allowed(int type, int redop)
     case INT:
         return redop <= CG_REDOP_LXOR;
     case FLT:
+    case NAR:
         return redop <= CG_REDOP_MAX;
     case CPX:
         return redop <= CG_REDOP_PROD;
@@ -244,6 +264,27 @@ static void layout(void **state)
     }
 }
 
+/* Several operands, of which dst is one: narrow types are rounded once. 0.5 is lost beside 1024 in bfloat16, unless the
+ * sum goes on in float. */
+static void fold(void **state)
+{
+    enum { N = 2500 };
+    static uint16_t x[5][N];
+    static float a[5][N], sum[N];
+    const char *in[5];
+
+    (void) state;
+    for (int k = 0; k < 5; k++) {
+        in[k] = (const char *) x[k];
+        for (int i = 0; i < N; i++) element_set(CG_TYPE_BF16, &x[k][i], k == 0 ? 1024 : (i + k) % 5 ? 1.5 : 0.5, 0);
+        cg_widen_host(CG_TYPE_BF16, a[k], x[k], N);
+        for (int i = 0; i < N; i++) sum[i] = k ? sum[i] + a[k][i] : a[k][i];
+    }
+    cg_fold_host(CG_TYPE_BF16, CG_REDOP_SUM, x[2], in, 5, N);
+    for (int i = 0; i < N; i++) assert_int_equal(x[2][i], coll_gpu_from_float(COLL_GPU_BFLOAT16, sum[i]));
+    for (int i = 0; i < N; i++) assert_true(coll_gpu_to_float(COLL_GPU_BFLOAT16, x[2][i]) == 1032 || sum[i] < 1028);
+}
+
 static void out_of_table(void **state)
 {
     (void) state;
@@ -265,7 +306,7 @@ static void names(void **state)
     assert_string_equal(cg_redop_name(CG_REDOP_LXOR), "LXOR");
     assert_string_equal(cg_coll_name(CG_COLL_BCAST), "bcast");
     assert_string_equal(cg_step_name(CG_STEP_REDUCE_ALL), "REDUCE_ALL");
-    for (int type = 0; type < CG_TYPE_C32; type++) {
+    for (int type = 0; type < CG_TYPE_F16; type++) {
         assert_int_equal(8 * cg_type_size(type), atoi(cg_type_name(type) + 1));
     }
 }
@@ -308,7 +349,8 @@ static void one_nan(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair), cmocka_unit_test(layout),        cmocka_unit_test(out_of_table),
+        cmocka_unit_test(every_pair), cmocka_unit_test(layout),        cmocka_unit_test(fold),
+        cmocka_unit_test(out_of_table),
         cmocka_unit_test(names),      cmocka_unit_test(which_operand), cmocka_unit_test(one_nan)};
 
     srand(1);
