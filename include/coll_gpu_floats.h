@@ -9,8 +9,8 @@
  *   COLL_GPU_FP8_E4M3  4 bits of exponent, 3 of mantissa, no infinity (CUDA: __nv_fp8_e4m3)
  *   COLL_GPU_FP8_E5M2  5 bits of exponent, 2 of mantissa (CUDA: __nv_fp8_e5m2)
  *
- * Rounding is to nearest, ties to even. What is too large becomes infinity, in E4M3 NaN (not the largest number, so that
- * overflow shows). There is one NaN: all bits set but the sign. */
+ * Rounding is to nearest, ties to even. What is too large becomes infinity, in E4M3 NaN (not the largest number, so
+ * that overflow shows). There is one NaN: all bits set but the sign. */
 #ifndef COLL_GPU_FLOATS_H
 #define COLL_GPU_FLOATS_H
 

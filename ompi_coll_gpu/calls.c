@@ -3,6 +3,8 @@
  * and op where it reduces, the members; whether one that is not gets staged is each rank's own affair. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
+#include <stdlib.h>
+
 struct waiting {
     uint64_t done;
     int status;
@@ -45,11 +47,23 @@ int cg_empty(const cg_module_t *m, const struct cg_role *role, const struct cg_a
     return !OMPI_COMM_IS_INTER(m->comm) && cg_regular_bytes(role, a) == 0;
 }
 
+/* MPI looks at it before, unless it is built or told not to (mpi_param_check). */
+static int forbidden(const cg_module_t *m, const struct cg_args *a)
+{
+    char *why;
+
+    if (!a->op || ompi_op_is_valid(a->op, a->rtype, &why, cg_row_name(a->row))) return MPI_SUCCESS;
+    cg_log(0, "rank %d of %s: %s", ompi_comm_rank(m->comm), m->comm->c_name, why);
+    free(why);
+    return MPI_ERR_OP;
+}
+
 int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, enum cg_way *way)
 {
     *way = CG_WAY_APART;
     cg_follow_threads();
     call->coll = cg_native_coll(a, call);
+    if (call->coll == CG_COLL_DOWN && forbidden(m, a) != MPI_SUCCESS) return MPI_ERR_OP;
     return call->coll == CG_COLL_NONE ? MPI_SUCCESS : cg_module_way(m, call->coll, wait, way);
 }
 

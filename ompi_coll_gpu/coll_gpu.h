@@ -21,6 +21,24 @@
 
 enum cg_enable { CG_ENABLE_AUTO, CG_ENABLE_ALWAYS, CG_ENABLE_NEVER };
 
+/* ops.c: functions of operations that include/coll_gpu.h makes. Entries are never changed; n is stored behind them. */
+#define CG_KNOWN_OPS 256 /* 16 for each translation unit that uses the header */
+struct cg_known_op {
+    MPI_User_function *function;
+    int type, redop;
+};
+struct cg_ops {
+    opal_mutex_t lock; /* to add */
+    uint64_t n;
+    struct cg_known_op known[CG_KNOWN_OPS];
+};
+void cg_ops_init(void);
+void cg_ops_fini(void);
+/* What the header calls (coll_gpu_register_fn). Any thread. 0 if the function is known from now on. */
+int cg_op_register(int version, int format, int what, MPI_User_function *function);
+/* 1 with type and redop if op is one of those. */
+int cg_op_known(const struct ompi_op_t *op, int *type, int *redop);
+
 /* What MPI forces to be global. Zeroed when the framework opens, apart from the parameters. */
 struct cg_state {
     int installed;             /* on every communicator */
@@ -38,6 +56,7 @@ struct cg_state {
     uint64_t flats_id;
     opal_mutex_t flats_lock;
     uint64_t calls_staged, calls_passed; /* approximate with several threads */
+    struct cg_ops ops;
 };
 extern struct cg_state cg_state;
 
@@ -108,7 +127,8 @@ const struct cg_card *cg_card_find(opal_process_name_t name); /* NULL if that pr
 void cg_cards_init(void);
 void cg_cards_fini(void);
 
-/* typemap.c: predefined type and intrinsic op, as MPI allows them together. 1 with type and redop, or 0. */
+/* typemap.c: predefined type and intrinsic op, as MPI allows them together, or an operation of include/coll_gpu.h and a
+ * type of its elements. 1 with type and redop, or 0. */
 int cg_typemap(const struct ompi_datatype_t *dt, const struct ompi_op_t *op, int *type, int *redop);
 
 /* boot.c: context is a struct cg_boot_at, needed for posting only. */
@@ -190,7 +210,9 @@ size_t cg_piece_span(const struct cg_piece *p, char **first); /* first to last b
 int cg_pack(const struct cg_piece *p, const char *at, char *packed);
 int cg_unpack(const struct cg_piece *p, char *at, const char *packed);
 
-/* native.c: bytes that all ranks know to be moved, 0: the call is over; irregular ones are never 0. */
+/* native.c: a row's name, for messages. */
+const char *cg_row_name(int row);
+/* Bytes that all ranks know to be moved, 0: the call is over; irregular ones are never 0. */
 size_t cg_regular_bytes(const struct cg_role *role, const struct cg_args *a);
 /* The engine's collective; CG_COLL_DOWN if it has none for the type and op; CG_COLL_NONE if the call may be missing on
  * some ranks, or come in another order there: nothing can be compared. */

@@ -48,9 +48,10 @@
 #define CG_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #endif
 
-/* What copies an attribute of a type gets the new type as well in 4.1. */
+/* What copies an attribute of a type gets the new type as well in 4.1, which has no MPIX_SHORT_FLOAT. */
 #if OMPI_MAJOR_VERSION >= 5
 #define CG_ATTR_COPY_REST
+#define CG_HAVE_SHORT_FLOAT 1
 #else
 #define CG_ATTR_COPY_REST , MPI_Datatype to __attribute__((unused))
 #endif

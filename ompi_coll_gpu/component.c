@@ -89,6 +89,7 @@ static int gpu_open(void)
     cg_flats_init();
     cg_pool_init();
     cg_requests_init();
+    cg_ops_init();
     opal_progress_register(cg_progress);
     return OMPI_SUCCESS;
 }
@@ -99,6 +100,7 @@ static int gpu_close(void)
     if (cg_state.installed) {
         opal_progress_unregister(cg_progress);
         cg_requests_fini();
+        cg_ops_fini();
         if (cg_state.proc) cg_proc_close(cg_state.proc);
         cg_cards_fini();
         cg_flats_fini();

@@ -4,6 +4,8 @@
  * reduce move bytes, and a type with gaps is packed here without the peers' notice. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
+#include "kernels/host/host.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,6 +19,8 @@ struct row {
     [CG_ROW_##name] = {#name, CG_##flow, CG_##sent, CG_##received, CG_COLL_##coll},
 static const struct row rows[CG_ROWS] = {CG_COLLECTIVES(ROW)};
 #undef ROW
+
+const char *cg_row_name(int row) { return rows[row].name; }
 
 /* Open MPI chooses the number of a new communicator by nonblocking allreduces of one int over the parent, from within
  * progress and for MPI_Comm_idup at any time (ompi/communicator/comm_cid.c). Calls of that form go to the next
@@ -247,20 +251,40 @@ static int moving(struct cg_job *job, const struct cg_role *role, const struct c
     return own_agree(job, role, row);
 }
 
-/* Types that the engine reduces are predefined and have no gaps: the buffers are what they look like. */
+/* Predefined types are what they look like: the engine knows their gaps. Types of operations of coll_gpu.h are the
+ * user's: packed where they have any. */
+static int reduced_buffers(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
+{
+    struct cg_call *call = &job->call;
+    int rc;
+
+    call->dst = role->recvs ? a->rbuf : NULL;
+    call->src = a->sbuf;
+    if (!ompi_op_is_intrinsic(a->op)) {
+        rc = cg_job_open(job, role, a, 1);
+        if (rc == MPI_SUCCESS) rc = pack_gaps(&job->send);
+        if (rc == MPI_SUCCESS) rc = pack_gaps(&job->recv);
+        if (rc != MPI_SUCCESS) return rc;
+        if (role->recvs) call->dst = describe(&job->recv, NULL, 0, &nowhere[1]);
+        if (role->sends) call->src = describe(&job->send, NULL, 0, &nowhere[0]);
+    }
+    if (role->in_place) call->src = call->dst;
+    return MPI_SUCCESS;
+}
+
 static int reducing(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
 {
     struct cg_call *call = &job->call;
     const struct ompi_datatype_t *type;
-    uint64_t *len;
+    uint64_t *len, count = regular(role, a, &type), times;
+    int rc = reduced_buffers(job, role, a);
 
-    call->count = regular(role, a, &type);
-    call->dst = role->recvs ? a->rbuf : NULL;
-    call->src = role->in_place ? call->dst : a->sbuf;
-    if (rows[a->row].sent != CG_SUM) return MPI_SUCCESS;
+    times = ompi_op_is_intrinsic(a->op) ? 1 : type->super.size / (size_t) cg_type_size(call->type);
+    call->count = count * times;
+    if (rc != MPI_SUCCESS || rows[a->row].sent != CG_SUM) return rc;
     job->arrays = len = cg_pool_get((size_t) role->size * sizeof(*len));
     if (!len) return MPI_ERR_NO_MEM;
-    for (int i = 0; i < role->size; i++) len[i] = CG_COUNT_AT(a->rcounts, i);
+    for (int i = 0; i < role->size; i++) len[i] = CG_COUNT_AT(a->rcounts, i) * times;
     call->src_len = len;
     return MPI_SUCCESS;
 }

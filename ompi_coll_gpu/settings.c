@@ -100,6 +100,23 @@ static void reg_counters(void)
     reg_counter("passed", "Calls passed to the next component untouched", own_get, &cg_state.calls_passed);
 }
 
+static int register_get(const struct mca_base_pvar_t *pvar, void *value, void *obj)
+{
+    (void) pvar;
+    (void) obj;
+    *(unsigned long long *) value = (uintptr_t) cg_op_register;
+    return OMPI_SUCCESS;
+}
+
+/* For include/coll_gpu.h. */
+static void reg_register(void)
+{
+    (void) mca_base_component_pvar_register(
+        self(), "register", "Address of the function by which coll_gpu.h announces its operations", OPAL_INFO_LVL_9,
+        MCA_BASE_PVAR_CLASS_GENERIC, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MCA_BASE_VAR_BIND_NO_OBJECT,
+        MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, register_get, NULL, NULL, NULL);
+}
+
 /* The rows of a table as a string that cannot be set: what ompi_info shows is what the component uses. */
 static void show(const char *name, const char *text, char *value, char **storage)
 {
@@ -183,6 +200,7 @@ int cg_settings_register(void)
 #undef CG_PARAM
     reg_table();
     reg_counters();
+    reg_register();
     return OMPI_SUCCESS;
 }
 

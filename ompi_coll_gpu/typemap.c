@@ -69,6 +69,11 @@ static int type_of(const struct ompi_datatype_t *dt, int *class)
     case OMPI_DATATYPE_MPI_DOUBLE_PRECISION:
         *class = CLASS_FLT;
         return float_of(size);
+#ifdef CG_HAVE_SHORT_FLOAT
+    case OMPI_DATATYPE_MPI_SHORT_FLOAT: /* IEEE's */
+        *class = CLASS_FLT;
+        return size == 2 ? CG_TYPE_F16 : float_of(size);
+#endif
     case OMPI_DATATYPE_MPI_C_COMPLEX:
     case OMPI_DATATYPE_MPI_C_FLOAT_COMPLEX:
     case OMPI_DATATYPE_MPI_C_DOUBLE_COMPLEX:
@@ -122,6 +127,7 @@ int cg_typemap(const struct ompi_datatype_t *dt, const struct ompi_op_t *op, int
 {
     int class, classes;
 
+    if (cg_op_known(op, type, redop)) return dt->super.size % (size_t) cg_type_size(*type) == 0;
     if (!ompi_op_is_intrinsic((struct ompi_op_t *) op) || !ompi_datatype_is_predefined(dt)) return 0;
     *type = type_of(dt, &class);
     *redop = redop_of(op, &classes);

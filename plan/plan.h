@@ -50,8 +50,8 @@ struct cg_plan {
     struct cg_block block[CG_MAX_BLOCKS];
 };
 
-/* Where an algorithm has partial sums: in the receive buffer, in messages, or nowhere, because each element is reduced in
- * one step or not at all. With two ranks there are none. */
+/* Where an algorithm has partial sums: in the receive buffer, in messages, or nowhere, because each element is reduced
+ * in one step or not at all. With two ranks there are none. */
 enum cg_sums { CG_SUMS_DST, CG_SUMS_LINK, CG_SUMS_NONE };
 
 struct cg_algorithm {

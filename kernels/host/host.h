@@ -13,8 +13,8 @@ extern "C" {
 typedef void (*cg_reduce_fn)(void *dst, const void *a, const void *b, size_t n);
 /* NULL if MPI does not allow the pair. */
 cg_reduce_fn cg_reduce_host(int type, int redop);
-/* dst = ((x[0] op x[1]) op x[2]) ... op x[n - 1] for count elements, n > 1; narrow types are rounded once, at the end. dst
- * may be one of the x; otherwise no overlap. */
+/* dst = ((x[0] op x[1]) op x[2]) ... op x[n - 1] for count elements, n > 1; narrow types are rounded once, at the end.
+ * dst may be one of the x; otherwise no overlap. */
 void cg_fold_host(int type, int redop, void *dst, const char *const *x, int n, size_t count);
 /* n elements of a narrow type as floats, and back. */
 void cg_widen_host(int type, float *to, const void *from, size_t n);

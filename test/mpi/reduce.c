@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Every reduction in every form, in place and not, with every root, with operations of MPI's own, on pairs, and with
  * the user's: 2 x 2 matrix products, whose order shows, and sums over a type with gaps. */
+#include "include/coll_gpu.h"
 #include "test/mpi/every.h"
 
 #include <stdlib.h>
@@ -15,6 +16,7 @@ struct kind {
     size_t extent, bytes;     /* bytes: of an element that are compared; the rest are gaps */
     void (*fill)(void *p, int rank, size_t i);
     void (*combine)(void *acc, const void *x); /* acc = acc op x */
+    void (*store)(void *to, const void *x);    /* where an element in memory is not what is computed with */
 };
 
 static struct world w;
@@ -85,6 +87,16 @@ static void pair_minloc(void *acc, const void *x)
     a->index = b->index;
 }
 
+/* Exact in float in any order, while 512 + 0.5 in bfloat16 is 512: partial sums must not be rounded. */
+static void bf16_fill(void *p, int rank, size_t i) { *(float *) p = rank ? 0.5f + (float) ((i + 1) % 3) : 512; }
+static void bf16_sum(void *acc, const void *x) { *(float *) acc += *(const float *) x; }
+static void bf16_store(void *to, const void *x)
+{
+    uint16_t bits = coll_gpu_from_float(COLL_GPU_BFLOAT16, *(const float *) x);
+
+    memcpy(to, &bits, sizeof(bits));
+}
+
 /* An int, then a gap. */
 static void gap_function(void *in, void *inout, int *len, MPI_Datatype *type)
 {
@@ -119,7 +131,10 @@ static size_t received(void) { return scatters() ? (size_t) share(w.rank) : (siz
 
 static void put(struct area *a, size_t i, const void *element)
 {
-    memcpy(a->image + GUARD + i * t.kind->extent, element, t.kind->bytes);
+    char *to = a->image + GUARD + i * t.kind->extent;
+
+    if (t.kind->store) t.kind->store(to, element);
+    else memcpy(to, element, t.kind->bytes);
 }
 
 static void put_input(struct area *a)
@@ -255,17 +270,21 @@ static MPI_Datatype four(void)
 int main(int argc, char **argv)
 {
     int sizes[8], n = 0, most = 0;
-    MPI_Op product, sum;
+    MPI_Op product, sum, bf16_op;
 
     test_init(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Op_create(matrix_function, 0, &product);
     MPI_Op_create(gap_function, 1, &sum);
+    MPI_Datatype bf16;
+    coll_gpu_type_create(COLL_GPU_BFLOAT16, &bf16);
+    coll_gpu_op_create(COLL_GPU_BFLOAT16, MPI_SUM, &bf16_op);
     const struct kind kinds[] = {
-        {"int sum", MPI_INT, MPI_SUM, 4, 4, int_fill, int_sum},
-        {"double max", MPI_DOUBLE, MPI_MAX, 8, 8, double_fill, double_max},
-        {"minloc", MPI_DOUBLE_INT, MPI_MINLOC, 16, 12, pair_fill, pair_minloc},
-        {"matrix product", four(), product, 16, 16, matrix_fill, matrix_product},
-        {"sum over gaps", gappy(), sum, ELEMENT, 4, int_fill, int_sum},
+        {"bfloat16 sum", bf16, bf16_op, 2, 2, bf16_fill, bf16_sum, bf16_store}, /* if it is native */
+        {"int sum", MPI_INT, MPI_SUM, 4, 4, int_fill, int_sum, NULL},
+        {"double max", MPI_DOUBLE, MPI_MAX, 8, 8, double_fill, double_max, NULL},
+        {"minloc", MPI_DOUBLE_INT, MPI_MINLOC, 16, 12, pair_fill, pair_minloc, NULL},
+        {"matrix product", four(), product, 16, 16, matrix_fill, matrix_product, NULL},
+        {"sum over gaps", gappy(), sum, ELEMENT, 4, int_fill, int_sum, NULL},
     };
     staged = !strcmp(argv[3], "staged");
     for (; n < argc - 4 && n < 8; n++) {
@@ -275,15 +294,15 @@ int main(int argc, char **argv)
     every_areas(&send, &recv, (size_t) test_size * (size_t) test_size * (size_t) (most + 1) * 16,
                 argv[1 + test_rank % 2]);
     every_one_group(&w);
-    sweep(kinds, 3, sizes, n, test_size < 3 ? test_size : 3);
+    sweep(kinds + staged, 4 - staged, sizes, n, test_size < 3 ? test_size : 3);
     if (staged) posts = 0;
     CHECK(test_counter("posts") == posts, "%llu calls were native instead of %llu",
           (unsigned long long) test_counter("posts"), (unsigned long long) posts);
     /* what goes down may come back as other calls */
-    sweep(kinds + 3, 2, sizes, n, test_size < 3 ? test_size : 3);
+    sweep(kinds + 4, 2, sizes, n, test_size < 3 ? test_size : 3);
     if (test_size > 1) {
         every_two_groups(&w);
-        sweep(kinds, 5, sizes, n, 1);
+        sweep(kinds + 1, 5, sizes, n, 1);
         MPI_Comm_free(&w.comm);
     }
     if (test_rank == 0) printf("%llu cases\n", (unsigned long long) cases);

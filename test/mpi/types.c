@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Every native type with every operation that MPI allows on it, blocking and nonblocking, in place and not, at aligned
  * and odd addresses, for counts around the thresholds. Input values keep floating-point results exact in any order. */
+#include "include/coll_gpu.h"
 #include "test/mpi/mpi_test.h"
 
 #include <stdbool.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 /* FINT: Fortran's integers, which know no logical operation */
-enum { INT = 1, FLT = 2, LOGICAL = 4, FINT = 8, COMPLEX = 16, PAIR = 32 };
+enum { INT = 1, FLT = 2, LOGICAL = 4, FINT = 8, COMPLEX = 16, PAIR = 32, NARROW = 64 };
 
 /* name, C type, unsigned type in which sums and products wrap, MPI type, class */
 #define TYPES(X)                                                                   \
@@ -70,12 +71,13 @@ enum { INT = 1, FLT = 2, LOGICAL = 4, FINT = 8, COMPLEX = 16, PAIR = 32 };
     X(f2real, float, float, MPI_2REAL)           \
     X(f2double, double, double, MPI_2DOUBLE_PRECISION)
 
+#define NUMBERS (INT | FLT | FINT | NARROW)
 /* name, expression of T a, T b; w: T as U, MPI op, classes; bitwise operations are also for MPI_BYTE */
 #define OPS_ANY(X, ...)                                                        \
-    X(sum, (T)((U)a + (U)b), MPI_SUM, INT | FLT | FINT | COMPLEX, __VA_ARGS__)           \
-    X(prod, (T)(0 + (U)a * (U)b), MPI_PROD, INT | FLT | FINT | COMPLEX, __VA_ARGS__)     \
-    X(min, a < b ? a : b, MPI_MIN, INT | FLT | FINT, __VA_ARGS__)              \
-    X(max, a > b ? a : b, MPI_MAX, INT | FLT | FINT, __VA_ARGS__)              \
+    X(sum, (T)((U)a + (U)b), MPI_SUM, NUMBERS | COMPLEX, __VA_ARGS__)           \
+    X(prod, (T)(0 + (U)a * (U)b), MPI_PROD, NUMBERS | COMPLEX, __VA_ARGS__)     \
+    X(min, a < b ? a : b, MPI_MIN, NUMBERS, __VA_ARGS__)              \
+    X(max, a > b ? a : b, MPI_MAX, NUMBERS, __VA_ARGS__)              \
     X(land, (T)(a && b), MPI_LAND, INT | LOGICAL, __VA_ARGS__)                 \
     X(lor, (T)(a || b), MPI_LOR, INT | LOGICAL, __VA_ARGS__)                   \
     X(lxor, (T)(!a != !b), MPI_LXOR, INT | LOGICAL, __VA_ARGS__)               \
@@ -107,6 +109,7 @@ struct type {
     int class;
     void (*fill)(void *buf, size_t i, int op, int rank);
     void (*expect)(void *out, size_t i, int op);
+    const MPI_Op *own; /* operations made for the type, instead of MPI's */
 };
 
 #define OP_CASE(name, expr, mpi, classes, ...) \
@@ -186,12 +189,59 @@ COMPLEXES(COMPLEX_FUNCTIONS)
     }
 PAIRS(PAIR_FUNCTIONS)
 
+/* Those of coll_gpu.h: in float, rounded once. */
+#define NARROWS(X)                \
+    X(half, COLL_GPU_HALF)        \
+    X(bfloat16, COLL_GPU_BFLOAT16) \
+    X(fp8_e4m3, COLL_GPU_FP8_E4M3) \
+    X(fp8_e5m2, COLL_GPU_FP8_E5M2)
+static MPI_Datatype narrow_type[COLL_GPU_FORMATS];
+static MPI_Op narrow_op[COLL_GPU_FORMATS][OP_max + 1];
+
+static void put_narrow(void *to, enum coll_gpu_format format, float x)
+{
+    uint16_t bits = coll_gpu_from_float(format, x);
+
+    memcpy(to, &bits, (size_t) coll_gpu_format_bytes(format));
+}
+
+#define NARROW_FUNCTIONS(name, format)                                                          \
+    static void fill_##name(void *buf, size_t i, int op, int rank)                              \
+    {                                                                                           \
+        put_narrow(buf, format, (float) value(op, rank, i));                                    \
+    }                                                                                           \
+    static void expect_##name(void *out, size_t i, int op)                                      \
+    {                                                                                           \
+        float a = (float) value(op, 0, i), b;                                                   \
+        for (int r = 1; r < test_size; r++) {                                                   \
+            b = (float) value(op, r, i);                                                        \
+            a = op == OP_sum ? a + b : op == OP_prod ? a * b : (op == OP_min) == (b < a) ? b : a; \
+        }                                                                                       \
+        put_narrow(out, format, a);                                                             \
+    }
+NARROWS(NARROW_FUNCTIONS)
+
+static void make_narrow(void)
+{
+    for (int f = 0; f < COLL_GPU_FORMATS; f++) {
+        coll_gpu_type_create(f, &narrow_type[f]);
+        coll_gpu_op_create(f, MPI_SUM, &narrow_op[f][OP_sum]);
+        coll_gpu_op_create(f, MPI_PROD, &narrow_op[f][OP_prod]);
+        coll_gpu_op_create(f, MPI_MIN, &narrow_op[f][OP_min]);
+        coll_gpu_op_create(f, MPI_MAX, &narrow_op[f][OP_max]);
+    }
+}
+
 #define TYPE_ROW(name, ctype, utype, mpi, class) \
-    {#name, mpi, sizeof(ctype), sizeof(ctype), class, fill_##name, expect_##name},
+    {#name, mpi, sizeof(ctype), sizeof(ctype), class, fill_##name, expect_##name, NULL},
 #define COMPLEX_ROW(name, part, mpi) \
-    {#name, mpi, 2 * sizeof(part), 2 * sizeof(part), COMPLEX, fill_##name, expect_##name},
+    {#name, mpi, 2 * sizeof(part), 2 * sizeof(part), COMPLEX, fill_##name, expect_##name, NULL},
 #define PAIR_ROW(name, ctype, itype, mpi) \
-    {#name, mpi, sizeof(struct pair_##name), sizeof(ctype) + sizeof(itype), PAIR, fill_##name, expect_##name},
+    {#name, mpi, sizeof(struct pair_##name), sizeof(ctype) + sizeof(itype), PAIR, fill_##name, expect_##name, NULL},
+#define NARROW_BYTES(format) ((size_t) coll_gpu_format_bytes(format))
+#define NARROW_ROW(name, format)                                                           \
+    {#name, narrow_type[format], NARROW_BYTES(format), NARROW_BYTES(format), NARROW,       \
+     fill_##name, expect_##name, narrow_op[format]},
 #define OP_ROW(name, expr, mpi, classes, ...) {#name, mpi, classes},
 
 struct call {
@@ -280,7 +330,7 @@ static int allowed(const struct type *t, int op)
 static int all_ways(const struct type *t, int op, size_t count, size_t shift)
 {
     for (int way = 0; way < 4; way++) {
-        struct call c = {t, op, ops[op].mpi, count, shift, way & 1, way >> 1};
+        struct call c = {t, op, t->own ? t->own[op] : ops[op].mpi, count, shift, way & 1, way >> 1};
         check(&c, ops[op].name);
     }
     return 4;
@@ -336,13 +386,15 @@ static void check_counters(uint64_t calls, const char *executor)
  * same for odd ranks, the largest message in bytes, thresholds in bytes to go around. */
 int main(int argc, char **argv)
 {
-    const struct type types[] = {TYPES(TYPE_ROW) COMPLEXES(COMPLEX_ROW) PAIRS(PAIR_ROW)};
+    test_init(&argc, &argv, MPI_THREAD_SINGLE);
+    make_narrow();
+    const struct type types[] = {TYPES(TYPE_ROW) COMPLEXES(COMPLEX_ROW) PAIRS(PAIR_ROW)
+                                 NARROWS(NARROW_ROW)};
     const __typeof__(*ops) op_rows[] = {OPS_ANY(OP_ROW, ) {"minloc", MPI_MINLOC, PAIR}, {"maxloc", MPI_MAXLOC, PAIR}};
     const char *kind;
     uint64_t calls = 0;
     size_t big;
 
-    test_init(&argc, &argv, MPI_THREAD_SINGLE);
     kind = argv[1 + test_rank % 2];
     big = strtoull(argv[3], NULL, 0);
     area_bytes = big + 4096;

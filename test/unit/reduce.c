@@ -30,7 +30,11 @@ static const struct number {
 };
 static enum class class_of(int type)
 {
-    return type >= CG_TYPE_LOC_F32 ? LOC : type >= CG_TYPE_C32 ? CPX : type >= CG_TYPE_F16 ? NAR : type >= CG_TYPE_F32 ? FLT : INT;
+    return type >= CG_TYPE_LOC_F32 ? LOC
+           : type >= CG_TYPE_C32   ? CPX
+           : type >= CG_TYPE_F16   ? NAR
+           : type >= CG_TYPE_F32   ? FLT
+                                   : INT;
 }
 
 static double load_float(const struct number *x, const char *p)

@@ -1,0 +1,1 @@
+include_HEADERS += include/coll_gpu.h include/coll_gpu_floats.h
