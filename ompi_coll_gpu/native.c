@@ -231,6 +231,13 @@ static int set_arrays(struct cg_job *job, const struct cg_role *role, const stru
     return MPI_SUCCESS;
 }
 
+/* Whatever is packed on the GPU. */
+static void set_packing(struct cg_job *job)
+{
+    job->call.pack = pieces_of(job->send.fills ? &job->send : &job->recv, job->send.fills || job->recv.fills);
+    job->call.unpack = pieces_of(&job->recv, job->recv.drains);
+}
+
 static int moving(struct cg_job *job, const struct cg_role *role, const struct cg_args *a)
 {
     const struct row *row = &rows[a->row];
@@ -246,8 +253,7 @@ static int moving(struct cg_job *job, const struct cg_role *role, const struct c
     call->count = irregular(row) ? 0 : cg_regular_bytes(role, a);
     if (irregular(row)) own_count(call, role, job, row);
     if (role->in_place) in_place(call, role, row);
-    call->pack = pieces_of(job->send.fills ? &job->send : &job->recv, job->send.fills || job->recv.fills);
-    call->unpack = pieces_of(&job->recv, job->recv.drains);
+    set_packing(job);
     return own_agree(job, role, row);
 }
 
@@ -262,9 +268,10 @@ static int reduced_buffers(struct cg_job *job, const struct cg_role *role, const
     call->src = a->sbuf;
     if (!ompi_op_is_intrinsic(a->op)) {
         rc = cg_job_open(job, role, a, 1);
-        if (rc == MPI_SUCCESS) rc = pack_gaps(&job->send);
-        if (rc == MPI_SUCCESS) rc = pack_gaps(&job->recv);
+        if (rc == MPI_SUCCESS) rc = pack_gaps(&job->send, &job->recv);
+        if (rc == MPI_SUCCESS) rc = pack_gaps(&job->recv, &job->send);
         if (rc != MPI_SUCCESS) return rc;
+        set_packing(job);
         if (role->recvs) call->dst = describe(&job->recv, NULL, 0, &nowhere[1]);
         if (role->sends) call->src = describe(&job->send, NULL, 0, &nowhere[0]);
     }
