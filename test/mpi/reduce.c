@@ -269,7 +269,7 @@ static MPI_Datatype four(void)
 /* argv: as every.c. */
 int main(int argc, char **argv)
 {
-    int sizes[8], n = 0, most = 0;
+    int sizes[8], n = 0, most = 0, skip;
     MPI_Op product, sum, bf16_op;
 
     test_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -279,7 +279,8 @@ int main(int argc, char **argv)
     coll_gpu_type_create(COLL_GPU_BFLOAT16, &bf16);
     coll_gpu_op_create(COLL_GPU_BFLOAT16, MPI_SUM, &bf16_op);
     const struct kind kinds[] = {
-        {"bfloat16 sum", bf16, bf16_op, 2, 2, bf16_fill, bf16_sum, bf16_store}, /* if it is native */
+        /* native, and not with the plans for several nodes of more than 8 ranks, which round between nodes */
+        {"bfloat16 sum", bf16, bf16_op, 2, 2, bf16_fill, bf16_sum, bf16_store},
         {"int sum", MPI_INT, MPI_SUM, 4, 4, int_fill, int_sum, NULL},
         {"double max", MPI_DOUBLE, MPI_MAX, 8, 8, double_fill, double_max, NULL},
         {"minloc", MPI_DOUBLE_INT, MPI_MINLOC, 16, 12, pair_fill, pair_minloc, NULL},
@@ -294,7 +295,8 @@ int main(int argc, char **argv)
     every_areas(&send, &recv, (size_t) test_size * (size_t) test_size * (size_t) (most + 1) * 16,
                 argv[1 + test_rank % 2]);
     every_one_group(&w);
-    sweep(kinds + staged, 4 - staged, sizes, n, test_size < 3 ? test_size : 3);
+    skip = staged || test_size > 8;
+    sweep(kinds + skip, 4 - skip, sizes, n, test_size < 3 ? test_size : 3);
     if (staged) posts = 0;
     CHECK(test_counter("posts") == posts, "%llu calls were native instead of %llu",
           (unsigned long long) test_counter("posts"), (unsigned long long) posts);
