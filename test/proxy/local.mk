@@ -1,5 +1,5 @@
 cg_proxy_tests = test/proxy/loop test/proxy/transports test/proxy/proxy test/proxy/faults \
-	test/proxy/example test/proxy/every_step test/proxy/cache
+	test/proxy/example test/proxy/every_step test/proxy/cache test/proxy/fifo
 check_PROGRAMS += $(cg_proxy_tests)
 TESTS += $(cg_proxy_tests)
 cg_conformance = test/proxy/conformance.c test/proxy/conformance_memory.c test/proxy/conformance.h \
@@ -7,6 +7,7 @@ cg_conformance = test/proxy/conformance.c test/proxy/conformance_memory.c test/p
 test_proxy_loop_SOURCES = test/proxy/loop.c $(cg_conformance)
 test_proxy_transports_SOURCES = test/proxy/transports.c $(cg_conformance)
 test_proxy_cache_SOURCES = test/proxy/cache.c
+test_proxy_fifo_SOURCES = test/proxy/fifo.c test/proxy/ends.c test/proxy/ends.h
 test_proxy_example_SOURCES = test/proxy/example.c $(cg_conformance)
 nodist_test_proxy_example_SOURCES = test/proxy/net_example.c
 test/proxy/net_example.c: $(top_srcdir)/docs/net-interface.md
