@@ -141,21 +141,21 @@ static int redop_of(const struct cg_call *call) { return cg_call_reduces(call->c
 static const struct cg_row *choose(const struct cg_req *req)
 {
     struct cg_group *g = req->group;
-    uint64_t bytes = req->bytes;
+    uint64_t bytes = req->fast_bytes;
     unsigned usable = 0;
 
-    if (g->fast.row && bytes == g->fast.row_bytes && req->call.coll == g->fast.row_coll &&
+    if (g->fast.row && bytes == g->fast.row_bytes && req->fast_coll == g->fast.row_coll &&
         req->call.blocking == g->fast.row_blocking) {
         return g->fast.row;
     }
     for (int p = 0; p < CG_FAST_PROTOCOLS; p++) {
-        uint64_t max = cg_fast_window_max(g->fast.window, req->call.coll, p);
+        uint64_t max = cg_fast_window_max(g->fast.window, req->fast_coll, p);
         usable |= (unsigned) (max && bytes <= max) << p;
     }
     if (!req->call.blocking) usable &= ~(1u << CG_FAST_COPY); /* the host drives it */
-    g->fast.row = cg_choose_fast(g->table, req->call.coll, g->size, bytes, usable);
+    g->fast.row = cg_choose_fast(g->table, req->fast_coll, g->size, bytes, usable);
     g->fast.row_bytes = bytes;
-    g->fast.row_coll = req->call.coll;
+    g->fast.row_coll = req->fast_coll;
     g->fast.row_blocking = req->call.blocking;
     return g->fast.row;
 }
@@ -180,7 +180,7 @@ void cg_fast_prepare(struct cg_req *req)
     if (CG_FAST_OFFERED == g->fast.state) export(g);
     if (CG_FAST_EXPORTED == g->fast.state) import(g);
     if (CG_FAST_READY != g->fast.state || g->fast.device != req->dmem.device) return;
-    req->row = choose(req);
+    req->row = cg_fast_shape(req) ? choose(req) : NULL;
     if (NULL == req->row || CG_GENERAL == req->row->protocol) return;
     if (cg_fast_window_must_clean(g->fast.window)) { /* alike on all ranks: this one goes another way */
         if (CG_OK != cg_fast_window_clean(g->fast.window)) give_up(g, "a window cannot be cleaned");
@@ -251,13 +251,13 @@ int cg_fast_dispatch(struct cg_req *req)
     op.src = req->src;
     op.dst = req->dst;
     op.type = type_of(&req->call);
-    op.coll = req->call.coll;
+    op.coll = req->fast_coll;
     op.root = req->call.root;
     op.redop = redop_of(&req->call);
     op.esize = cg_type_size(op.type);
-    op.count = req->bytes / (uint64_t) op.esize;
+    op.count = req->fast_bytes / (uint64_t) op.esize;
     op.protocol = req->row->protocol;
-    op.blocks = blocks_for(g, req->row, req->bytes);
+    op.blocks = blocks_for(g, req->row, req->fast_bytes);
     op.now_us = req->call.blocking ? req->posted_at : cg_now_us();
     op.expect_soon = expect_soon(g, op.now_us);
     rc = cg_fast_post(g->fast.exec, g->fast.window, &op, &req->fast_id);

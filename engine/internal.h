@@ -58,6 +58,8 @@ struct cg_req {
     struct cg_gpu_copy *pack;     /* in PACKING and UNPACKING */
     int gpu_slot, nchan, bounced;
     int fast, fast_id;            /* fast: announced for the fast executor, and not refused since */
+    int fast_coll;                /* there: the collective, bytes of the buffer or of a block */
+    uint64_t fast_bytes;
     char *bounce_src, *bounce_dst; /* host copies of device buffers where the GPU executor cannot be had, or NULL */
     const char *src;              /* what the executor works on */
     char *dst;
@@ -241,6 +243,8 @@ uint32_t cg_exec_channels(const struct cg_req *req); /* channels that it still u
 
 /* fast.c */
 void cg_fast_expect(const struct cg_group *group);   /* an operation will be announced: fetch what it writes to */
+/* fast_shape.c: sets fast_coll and fast_bytes; 0: as this rank sees it, the call has none that the executor carries. */
+int cg_fast_shape(struct cg_req *req);
 void cg_fast_prepare(struct cg_req *req);            /* before the announcement; sets req->fast */
 /* The path of an announced operation: CG_OK posted there; CG_AGAIN not known yet; CG_ERR_UNSUPPORTED: not this one. */
 int cg_fast_dispatch(struct cg_req *req);

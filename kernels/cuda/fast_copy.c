@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/fast_copy.h"
+#include "kernels/cuda/fast_copy_part.h"
 
 #define SLOTS 2
 #define SLOT_MIN (128u << 10)
@@ -17,97 +17,49 @@ static uint32_t rank_at(const struct cg_fast_window *w, uint32_t i)
     return (w->view.rank + 1 + i) % w->view.nranks;
 }
 
-static uint32_t index_of(const struct cg_fast_window *w, uint32_t rank)
-{
-    return (rank + w->view.nranks - w->view.rank - 1) % w->view.nranks;
-}
-
-/* ---- set-up ---- */
-
-void cg_fast_window_meet(struct cg_fast_window *w, uint32_t peer, const void *in, void *out)
-{
-    if (!w->copy) w->copy = calloc(1, sizeof *w->copy);
-    if (!w->copy) return;
-    memset(out, 0, sizeof(struct cg_fast_meet));
-    w->copy->peer[index_of(w, peer)].in = in;
-    w->copy->peer[index_of(w, peer)].out = out;
-}
-
-int cg_copy_ready(const struct cg_fast_window *w)
-{
-    if (!w->copy) return 0;
-    for (uint32_t i = 0; i < peers(w); i++) {
-        if (!w->copy->peer[i].in) return 0;
-    }
-    return 1;
-}
-
-static int make_events(cudaEvent_t *event)
-{
-    for (int k = 0; k < CG_COPY_QUEUE; k++) {
-        if (!cg_cuda_ok(cudaEventCreateWithFlags(&event[k], cudaEventDisableTiming))) return CG_ERR_GPU;
-    }
-    return CG_OK;
-}
-
-/* On first use, for as long as the window is. */
-static int make(struct cg_fast_window *w)
-{
-    struct cg_fast_copy *c = w->copy;
-    int rc = CG_OK;
-
-    if (c->made) return CG_OK;
-    for (uint32_t i = 0; i < peers(w) && rc == CG_OK; i++) {
-        if (!cg_cuda_ok(cudaStreamCreateWithFlags(&c->peer[i].stream, cudaStreamNonBlocking))) rc = CG_ERR_GPU;
-        if (rc == CG_OK) rc = make_events(c->peer[i].event);
-    }
-    if (rc == CG_OK && !cg_cuda_ok(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking))) rc = CG_ERR_GPU;
-    if (rc == CG_OK) rc = make_events(c->event);
-    c->made = rc == CG_OK;
-    return rc;
-}
-
-static void destroy(cudaStream_t stream, cudaEvent_t *event)
-{
-    if (stream) (void) cg_cuda_ok(cudaStreamDestroy(stream));
-    for (int k = 0; k < CG_COPY_QUEUE; k++) {
-        if (event[k]) (void) cg_cuda_ok(cudaEventDestroy(event[k]));
-    }
-}
-
-void cg_copy_free(struct cg_fast_window *w)
-{
-    struct cg_gpu_scope scope;
-
-    if (!w->copy) return;
-    if (cg_gpu_enter(w->fast->device, &scope) == CG_OK) {
-        for (uint32_t i = 0; i < peers(w); i++) destroy(w->copy->peer[i].stream, w->copy->peer[i].event);
-        destroy(w->copy->stream, w->copy->event);
-        cg_gpu_leave(&scope);
-    }
-    free(w->copy);
-    w->copy = NULL;
-}
-
 /* ---- the deal ---- */
+
+/* Can others push into dst? Allocations that are no whole pages are slower than TWO_SHOT, which does not open them. */
+static int describe_dst(struct cg_fast *fast, const struct cg_fast_run *r, struct cg_share_card *card)
+{
+    const uint64_t span = cg_copy_span(r);
+
+    memset(card, 0, sizeof *card);
+    if (span == 0) return 1;
+    return cg_share_describe(&fast->share, fast->device, (const void *) r->cmd.dst, span, card) == CG_OK &&
+           card->bytes % CG_SHARE_PAGE == 0;
+}
+
+/* Blocks that are exchanged in place would be overwritten before they were sent. */
+static int swaps(const struct cg_fast_run *r)
+{
+    const uint64_t both = CG_CMD_OUT_BLOCKS | CG_CMD_IN_BLOCKS;
+
+    return (r->cmd.misc & both) == both && r->cmd.src == r->cmd.dst;
+}
+
+/* A result lies where a block for another rank was: that one goes first. */
+static int overlaps(const struct cg_fast_run *r)
+{
+    return cg_copy_reduces(r) && (r->cmd.misc & CG_CMD_OUT_BLOCKS) && r->cmd.src == r->cmd.dst;
+}
 
 static void describe(struct cg_fast *fast, struct cg_fast_run *r)
 {
     struct cg_fast_copy *c = r->window->copy;
     struct cg_share_card card;
-    uint64_t able = make(r->window) == CG_OK;
+    const int open = describe_dst(fast, r, &card), slots = cg_copy_reduces(r) && !cg_copy_has_results(r);
+    const uint64_t able = cg_copy_make(r->window) == CG_OK && (open || slots) && !swaps(r);
 
-    if (cg_share_describe(&fast->share, fast->device, (const void *) r->cmd.dst, r->bytes, &card) != CG_OK) able = 0;
-    if (card.bytes % CG_SHARE_PAGE) able = 0; /* slower than TWO_SHOT, which does not open it */
+    c->direct = cg_copy_reduces(r) && open && peers(r->window) == 1 && (!card.bytes || r->cmd.src != r->cmd.dst);
     c->deals++;
     for (uint32_t i = 0; i < peers(r->window); i++) {
         volatile struct cg_fast_meet *out = c->peer[i].out;
         memcpy((void *) &out->card, &card, sizeof card);
         out->able = able;
-        out->direct = r->cmd.src != r->cmd.dst && peers(r->window) == 1;
+        out->direct = (uint64_t) c->direct;
         cg_store_release((uint64_t *) &out->deal, c->deals);
     }
-    c->direct = r->cmd.src != r->cmd.dst && peers(r->window) == 1;
 }
 
 static int all_described(const struct cg_fast_run *r)
@@ -120,20 +72,31 @@ static int all_described(const struct cg_fast_run *r)
     return 1;
 }
 
-/* Chunks and slots, from facts equal on all ranks. False: there is no room for slots worth it. */
+/* Chunks and slots, from facts equal on all ranks. False: there is no room for slots worth it, or, in place, for all
+ * that is pushed before anything is reduced. */
 static int divide(struct cg_fast_run *r)
 {
     const struct cg_fast_layout *l = &r->window->view.l;
     struct cg_fast_copy *c = r->window->copy;
     uint64_t n = r->window->view.nranks, room = (l->bytes - l->raw) / (n - 1) / SLOTS & ~511ull;
 
-    c->segment = ((r->bytes + n - 1) / n + 511) & ~511ull;
-    c->chunk = cg_min_u64((c->segment / 2 + 511) & ~511ull, CG_COPY_CHUNK_MAX);
-    c->slots = SLOTS;
     c->reduce_next = 0;
+    c->segment = c->chunk = r->bytes;
+    if (!cg_copy_reduces(r)) return 1; /* all at once */
+    if (cg_copy_has_results(r)) c->segment = ((r->bytes + n - 1) / n + 511) & ~511ull;
+    c->chunk = cg_min_u64(((c->segment + 1) / 2 + 511) & ~511ull, CG_COPY_CHUNK_MAX);
+    c->slots = SLOTS;
     if (c->direct) return 1;
     c->chunk = cg_min_u64(c->chunk, room);
-    return room >= SLOT_MIN;
+    return room >= SLOT_MIN && (!overlaps(r) || r->bytes <= c->slots * c->chunk);
+}
+
+/* Do I push into the dst of the peer? */
+static int pushes(const struct cg_fast_run *r, uint32_t i)
+{
+    if (cg_copy_has_results(r)) return 1;
+    return (!cg_copy_reduces(r) || r->window->copy->direct) &&
+           cg_copy_flows(r, r->window->view.rank, rank_at(r->window, i));
 }
 
 static int open_all(struct cg_fast *fast, struct cg_fast_run *r)
@@ -149,6 +112,7 @@ static int open_all(struct cg_fast *fast, struct cg_fast_run *r)
     ok &= c->peer[0].out->able != 0;
     for (uint32_t i = 0; i < peers(r->window) && ok; i++) {
         const struct cg_fast_meet *in = (const struct cg_fast_meet *) c->peer[i].in;
+        if (!pushes(r, i)) continue;
         ok = cg_share_open(&fast->share, &in->card, &c->peer[i].dst, &c->peer[i].open) == CG_OK;
     }
     return divide(r) && ok;
@@ -180,34 +144,15 @@ static int agree(const struct cg_fast_run *r)
 
 /* ---- moving ---- */
 
-static uint64_t segment_bytes(const struct cg_fast_run *r, uint32_t rank)
-{
-    uint64_t from = cg_min_u64(rank * r->window->copy->segment, r->bytes);
+static int slotted(const struct cg_fast_run *r) { return cg_copy_reduces(r) && !r->window->copy->direct; }
 
-    return cg_min_u64(from + r->window->copy->segment, r->bytes) - from;
-}
-
-static uint64_t chunks(const struct cg_fast_run *r, uint32_t rank)
-{
-    return (segment_bytes(r, rank) + r->window->copy->chunk - 1) / r->window->copy->chunk;
-}
-
-/* Chunk k of rank's segment: where it begins in the message, and its bytes. */
-static uint64_t chunk_at(const struct cg_fast_run *r, uint32_t rank, uint64_t k, uint64_t *bytes)
-{
-    const struct cg_fast_copy *c = r->window->copy;
-
-    *bytes = cg_min_u64(c->chunk, segment_bytes(r, rank) - k * c->chunk);
-    return rank * c->segment + k * c->chunk;
-}
-
-/* Where source's part of chunk k waits at its owner. dst: the owner's. */
+/* Where chunk k of source's part comes to at its owner. dst: the owner's. */
 static char *raw_place(const struct cg_fast_run *r, uint32_t source, uint32_t owner, uint64_t k, char *dst)
 {
     const struct cg_fast_view *v = &r->window->view;
     const struct cg_fast_copy *c = r->window->copy;
 
-    if (c->direct) return dst + owner * c->segment + k * c->chunk;
+    if (!slotted(r)) return dst + cg_copy_dst_at(r, source, owner) + k * c->chunk;
     return v->base[owner] + v->l.raw + (cg_fast_part(source, owner) * c->slots + k % c->slots) * c->chunk;
 }
 
@@ -228,16 +173,16 @@ static int push_raw(struct cg_fast_run *r, uint32_t i)
 {
     struct cg_fast_copy *c = r->window->copy;
     struct cg_copy_peer *p = &c->peer[i];
-    uint32_t owner = rank_at(r->window, i);
-    uint64_t last = chunks(r, owner), bytes, at;
+    uint32_t owner = rank_at(r->window, i), me = r->window->view.rank;
+    uint64_t last = cg_copy_chunks(r, me, owner);
     int rc = CG_OK;
 
     while (rc == CG_OK && p->raw_next < last && !full(p->head, p->tail)) {
         uint64_t reduced = cg_load_acquire((const uint64_t *) &p->in->reduced) - p->reduced_in;
-        if (!c->direct && p->raw_next >= reduced + c->slots) break;
-        at = chunk_at(r, owner, p->raw_next, &bytes);
-        rc = push(p, raw_place(r, r->window->view.rank, owner, p->raw_next, p->dst), (const char *) r->cmd.src + at,
-                  bytes, 0);
+        uint64_t at = cg_copy_src_at(r, owner) + p->raw_next * c->chunk;
+        if (slotted(r) && p->raw_next >= reduced + c->slots) break;
+        rc = push(p, raw_place(r, me, owner, p->raw_next, p->dst), (const char *) r->cmd.src + at,
+                  cg_copy_bytes(r, me, owner, p->raw_next), 0);
         p->raw_next++;
     }
     return rc;
@@ -247,11 +192,13 @@ static int push_raw(struct cg_fast_run *r, uint32_t i)
 static int may_reduce(const struct cg_fast_run *r, uint64_t k)
 {
     const struct cg_fast_copy *c = r->window->copy;
+    const uint32_t me = r->window->view.rank;
 
-    if (k >= chunks(r, r->window->view.rank) || full(c->head, c->tail)) return 0;
+    if (k >= cg_copy_owned(r, me) || full(c->head, c->tail)) return 0;
     for (uint32_t i = 0; i < peers(r->window); i++) {
         const struct cg_copy_peer *p = &c->peer[i];
         if (cg_load_acquire((const uint64_t *) &p->in->raw) - p->raw_in <= k || full(p->head, p->tail)) return 0;
+        if (overlaps(r) && (p->head != p->tail || p->raw_next < cg_copy_chunks(r, me, rank_at(r->window, i)))) return 0;
     }
     return 1;
 }
@@ -260,11 +207,12 @@ static int launch_reduction(struct cg_fast *fast, struct cg_fast_run *r, uint64_
 {
     struct cg_fast_copy *c = r->window->copy;
     uint32_t n = r->window->view.nranks, me = r->window->view.rank;
+    const char *own = (const char *) r->cmd.src + cg_copy_src_at(r, me) + c->reduce_next * c->chunk;
     struct cg_copy_reduction a = {.out = (char *) r->cmd.dst + at, .bytes = (uint32_t) bytes, .n = n,
                                   .misc = r->cmd.misc};
 
     for (uint32_t s = 0; s < n; s++) {
-        a.in[s] = s == me ? (const char *) r->cmd.src + at
+        a.in[s] = s == me ? own
                           : raw_place(r, s, me, c->reduce_next, (char *) r->cmd.dst);
     }
     if (!cg_cuda_ok(cg_fx_copy_reduce(&a, fast->sms * 2, c->stream))) return CG_ERR_GPU;
@@ -274,13 +222,14 @@ static int launch_reduction(struct cg_fast *fast, struct cg_fast_run *r, uint64_
 static int reduce(struct cg_fast *fast, struct cg_fast_run *r)
 {
     struct cg_fast_copy *c = r->window->copy;
-    uint64_t bytes, at;
+    const uint32_t me = r->window->view.rank, takers = cg_copy_has_results(r) ? peers(r->window) : 0;
     int rc = CG_OK;
 
     while (rc == CG_OK && may_reduce(r, c->reduce_next)) {
-        at = chunk_at(r, r->window->view.rank, c->reduce_next, &bytes);
+        uint64_t at = cg_copy_dst_at(r, me, me) + c->reduce_next * c->chunk;
+        uint64_t bytes = cg_copy_bytes(r, me, me, c->reduce_next);
         rc = launch_reduction(fast, r, at, bytes);
-        for (uint32_t i = 0; i < peers(r->window) && rc == CG_OK; i++) {
+        for (uint32_t i = 0; i < takers && rc == CG_OK; i++) {
             struct cg_copy_peer *p = &c->peer[i];
             if (!cg_cuda_ok(cudaStreamWaitEvent(p->stream, c->event[c->tail % CG_COPY_QUEUE], 0))) rc = CG_ERR_GPU;
             if (rc == CG_OK) rc = push(p, p->dst + at, (const char *) r->cmd.dst + at, bytes, 1);
@@ -316,13 +265,15 @@ static int count_pushes(struct cg_copy_peer *p)
     return rc;
 }
 
+/* Without a reduction: what the rank keeps. */
 static int count_reductions(struct cg_fast_run *r)
 {
     struct cg_fast_copy *c = r->window->copy;
+    const uint32_t readers = cg_copy_reduces(r) ? peers(r->window) : 0;
     int rc = CG_OK;
 
     while (c->head != c->tail && (rc = passed(c->event[c->head % CG_COPY_QUEUE])) == CG_OK) {
-        for (uint32_t i = 0; i < peers(r->window); i++) {
+        for (uint32_t i = 0; i < readers; i++) {
             volatile uint64_t *count = &c->peer[i].out->reduced;
             cg_store_release((uint64_t *) count, *count + 1);
         }
@@ -331,19 +282,45 @@ static int count_reductions(struct cg_fast_run *r)
     return rc;
 }
 
-/* All of mine pushed and reduced, all results here. */
+/* Everything here that comes from the peer, and nothing of mine in its slots, which TWO_SHOT may use next. */
+static int settled(const struct cg_fast_run *r, uint32_t i)
+{
+    const struct cg_copy_peer *p = &r->window->copy->peer[i];
+    const uint32_t rank = rank_at(r->window, i), me = r->window->view.rank;
+
+    if (cg_copy_has_results(r))
+        return cg_load_acquire((const uint64_t *) &p->in->result) - p->result_in >= cg_copy_owned(r, rank);
+    if (cg_copy_reduces(r))
+        return cg_load_acquire((const uint64_t *) &p->in->reduced) - p->reduced_in >= cg_copy_owned(r, rank);
+    return cg_load_acquire((const uint64_t *) &p->in->raw) - p->raw_in >= cg_copy_chunks(r, rank, me);
+}
+
+/* All of mine pushed and reduced. */
 static int moved(const struct cg_fast_run *r)
 {
     const struct cg_fast_copy *c = r->window->copy;
+    const uint32_t me = r->window->view.rank;
 
-    if (c->head != c->tail || c->reduce_next < chunks(r, r->window->view.rank)) return 0;
+    if (c->head != c->tail || c->reduce_next < cg_copy_owned(r, me)) return 0;
     for (uint32_t i = 0; i < peers(r->window); i++) {
         const struct cg_copy_peer *p = &c->peer[i];
-        uint64_t last = chunks(r, rank_at(r->window, i));
-        if (p->head != p->tail || p->raw_next < last) return 0;
-        if (cg_load_acquire((const uint64_t *) &p->in->result) - p->result_in < last) return 0;
+        if (p->head != p->tail || p->raw_next < cg_copy_chunks(r, me, rank_at(r->window, i))) return 0;
+        if (!settled(r, i)) return 0;
     }
     return 1;
+}
+
+/* What is only moved, and stays here. */
+static int keep(struct cg_fast_run *r)
+{
+    struct cg_fast_copy *c = r->window->copy;
+    const uint32_t me = r->window->view.rank;
+    const char *from = (const char *) r->cmd.src + cg_copy_src_at(r, me);
+    char *to = (char *) r->cmd.dst + cg_copy_dst_at(r, me, me);
+
+    if (cg_copy_reduces(r) || !cg_copy_flows(r, me, me) || from == to) return CG_OK;
+    if (!cg_cuda_ok(cudaMemcpyAsync(to, from, r->bytes, cudaMemcpyDefault, c->stream))) return CG_ERR_GPU;
+    return cg_cuda_ok(cudaEventRecord(c->event[c->tail++ % CG_COPY_QUEUE], c->stream)) ? CG_OK : CG_ERR_GPU;
 }
 
 static int move(struct cg_fast *fast, struct cg_fast_run *r)
@@ -379,6 +356,8 @@ int cg_copy_step(struct cg_fast *fast, struct cg_fast_run *r)
         rc = agree(r);
         if (rc != CG_OK) return rc;
         c->step = MOVE;
+        rc = keep(r);
+        if (rc != CG_OK) return rc;
     }
     return move(fast, r);
 }
@@ -396,8 +375,8 @@ void cg_copy_end(struct cg_fast_run *r)
         cg_share_drop(p->open);
         p->open = NULL;
         if (!moving) continue;
-        p->raw_in += chunks(r, r->window->view.rank);
-        p->reduced_in += chunks(r, rank_at(r->window, i));
-        p->result_in += chunks(r, rank_at(r->window, i));
+        p->raw_in += cg_copy_chunks(r, rank_at(r->window, i), r->window->view.rank);
+        p->reduced_in += cg_copy_owned(r, rank_at(r->window, i));
+        if (cg_copy_has_results(r)) p->result_in += cg_copy_owned(r, rank_at(r->window, i));
     }
 }

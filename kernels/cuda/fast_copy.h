@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * COPY: large allreduces moved by copy engines; kernels only reduce, and wait for nothing. The hosts of all ranks drive
- * it, so it is for blocking operations.
+ * COPY: large messages moved by copy engines; kernels only reduce, and wait for nothing. The hosts of all ranks drive
+ * it, so it is for blocking operations. Described here is an allreduce; what other collectives leave out of it follows
+ * from how their data flows (fast_copy_part.h): what is only moved goes to its final place, once; what is reduced for one
+ * rank alone has no results to be pushed.
  *
  * Deal     each rank describes its dst to the others, opens theirs, and tells whether it could. Only if all could,
- *          the operation goes this way; otherwise it is run as TWO_SHOT, nothing having been touched.
+ *          the operation goes this way; otherwise an allreduce is run as TWO_SHOT, another collective ends with
+ *          CG_ERR_UNSUPPORTED, nothing having been touched.
  * Raw      segment r of the message belongs to rank r. Every rank pushes its part of segment r to rank r, chunk by
  *          chunk: between two ranks out of place to its final place in dst, where it is reduced (direct); otherwise
  *          into slots in the window's rings, which TWO_SHOT does not use meanwhile.
@@ -81,6 +84,8 @@ int cg_fx_copy_reduce(const struct cg_copy_reduction *reduction, int blocks, voi
 int cg_copy_step(struct cg_fast *fast, struct cg_fast_run *run);
 void cg_copy_begin(struct cg_fast_run *run);
 void cg_copy_end(struct cg_fast_run *run);
+/* In fast_copy_open.c: streams and events, on first use, for as long as the window is. CG_OK or CG_ERR_GPU. */
+int cg_copy_make(struct cg_fast_window *window);
 void cg_copy_free(struct cg_fast_window *window);
 
 #ifdef __cplusplus

@@ -263,9 +263,13 @@ static int ready(struct cg_fast *fast, struct cg_fast_run *r)
     return checks ? rc == CG_OK : now_ns() >= r->due_ns;
 }
 
-/* Nobody touched anything: rings instead. */
+/* Nobody touched anything: rings instead, or for what they do not carry, not here. */
 static void fall_back(struct cg_fast *fast, struct cg_fast_run *r)
 {
+    if (!cg_fast_window_max(r->window, r->coll, CG_FAST_TWO_SHOT)) {
+        end_run(fast, r, CG_ERR_UNSUPPORTED);
+        return;
+    }
     fast->copying--;
     r->protocol = CG_FAST_TWO_SHOT;
     r->big = 1;

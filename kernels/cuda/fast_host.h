@@ -16,7 +16,7 @@ enum cg_fast_op_state { CG_FAST_FREE, CG_FAST_QUEUED, CG_FAST_GIVEN, CG_FAST_PAR
 
 struct cg_fast_run {
     int state, status, cancelled;
-    int protocol, want_blocks;
+    int coll, protocol, want_blocks;
     int blocks, threads, big;
     int needs, kernel; /* of small ones, enum cg_fast_function: the least that serves it, and which has it */
     int seen; /* blocks known to have ended this dispatch */

@@ -76,6 +76,7 @@ static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_win
     r->bytes = op->count * (uint64_t) op->esize;
     r->big = op->protocol == CG_FAST_TWO_SHOT;
     r->protocol = op->protocol;
+    r->coll = op->coll;
     if (r->big) cg_fx_split(r);
     r->want_blocks = op->blocks;
     cg_fx_shape(fast, r);

@@ -328,7 +328,7 @@ uint64_t cg_fast_window_max(const struct cg_fast_window *w, int coll, int protoc
     case CG_FAST_LL: return w->view.l.ll_slot / 2;
     case CG_FAST_LL128: return w->ll128 ? w->view.l.ll128_slot / 128 * 120 : 0;
     case CG_FAST_TWO_SHOT: return coll == CG_COLL_ALLREDUCE ? UINT64_MAX : 0;
-    case CG_FAST_COPY: return coll == CG_COLL_ALLREDUCE && cg_copy_ready(w) ? UINT64_MAX : 0;
+    case CG_FAST_COPY: return cg_copy_ready(w) ? UINT64_MAX : 0;
     default: return 0;
     }
 }

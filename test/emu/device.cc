@@ -359,13 +359,19 @@ cudaError_t cudaIpcCloseMemHandle(void *) { return cudaSuccess; }
 /* ---- devices: as many as there can be ranks, each of few multiprocessors ---- */
 
 static const int devices = 8, multiprocessors = 3;
+static int current; /* one a process */
 
 const char *cudaGetErrorString(cudaError_t) { return "an error of the emulation"; }
 cudaError_t cudaGetLastError(void) { return cudaSuccess; }
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
 cudaError_t emu_attributes(struct cudaFuncAttributes *) { return cudaSuccess; }
+
+cudaError_t cudaSetDevice(int device)
+{
+    current = device;
+    return cudaSuccess;
+}
 
 cudaError_t cudaGetDeviceCount(int *n)
 {
@@ -425,7 +431,7 @@ int cg_gpu_enter(int, struct cg_gpu_scope *scope)
 void cg_gpu_classify(const void *p, struct cg_mem *mem)
 {
     mem->kind = p >= arena && p < arena + arena_bytes ? CG_MEM_DEVICE : CG_MEM_HOST;
-    mem->device = mem->kind == CG_MEM_DEVICE ? 0 : -1;
+    mem->device = mem->kind == CG_MEM_DEVICE ? current : -1;
     mem->id = mem->kind == CG_MEM_DEVICE;
 }
 

@@ -64,6 +64,8 @@ int fw_post(struct fw *w, const struct fw_case *c);
 int fw_wait(struct fw *w, int id);
 /* Compare the output, and that bytes around it are untouched. */
 void fw_verify(struct fw *w, const struct fw_case *c);
+/* May the operation end with CG_ERR_UNSUPPORTED, untouched? */
+int fw_may_refuse(const struct fw *w, const struct fw_case *c);
 /* All four. */
 void fw_do(struct fw *w, const struct fw_case *c);
 
