@@ -65,7 +65,7 @@ libcggputest_la_LDFLAGS = $(cg_ldflags)
 libcggputest_la_LIBADD = libcgbench.la
 
 cg_gpu_libs = libcggputest.la $(cg_bench_libs)
-cg_gpu_programs = test/gpu/mpi_memory test/gpu/mpi_order test/gpu/mpi_bits test/gpu/mpi_dup test/gpu/mpi_staged \
+cg_gpu_programs = test/gpu/mpi_memory test/gpu/mpi_order test/gpu/mpi_bits test/gpu/mpi_dup test/gpu/mpi_staged test/gpu/mpi_types \
 	test/gpu/mpi_victim test/gpu/mpi_layouts test/gpu/mpi_vectors
 test_gpu_mpi_memory_SOURCES = test/gpu/mpi_memory.c
 test_gpu_mpi_memory_CPPFLAGS = $(cg_bench_cppflags)
@@ -87,6 +87,11 @@ test_gpu_mpi_dup_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_dup_CFLAGS = $(cg_cflags)
 test_gpu_mpi_dup_LDFLAGS = $(cg_ldflags)
 test_gpu_mpi_dup_LDADD = $(cg_gpu_libs)
+test_gpu_mpi_types_SOURCES = test/gpu/mpi_types.c
+test_gpu_mpi_types_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_types_CFLAGS = $(cg_cflags)
+test_gpu_mpi_types_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_types_LDADD = $(cg_gpu_libs)
 test_gpu_mpi_staged_SOURCES = test/gpu/mpi_staged.c
 test_gpu_mpi_staged_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_staged_CFLAGS = $(cg_cflags)

@@ -5,6 +5,7 @@
  *              fail until a blocking one has settled it, creation of communicators works all along
  *   served     the component serves nothing here: everything works, nothing is native
  *   native     everything is native
+ *   forbidden  pairs of type and operation that MPI forbids
  *   killed     rank 1, or the one that the third argument names, dies in the middle of an endless loop of both kinds
  *              of calls (the second argument names the job for whoever looks for its processes) */
 #include "test/mpi/mpi_test.h"
@@ -166,6 +167,22 @@ static void own_mismatch(void)
     MPI_Comm_free(&comm);
 }
 
+/* What MPI forbids, where MPI does not look (mpi_param_check 0). */
+static void forbidden(void)
+{
+    MPI_Comm comm = fresh();
+    MPI_Request req;
+    float x[3] = {1, 2, 3}, y[3];
+    int class;
+
+    MPI_Error_class(MPI_Allreduce(x, y, 3, MPI_FLOAT, MPI_BAND, comm), &class);
+    CHECK(class == MPI_ERR_OP && handled == 1, "allreduce: class %d, handler called %d times", class, handled);
+    MPI_Error_class(MPI_Iscan(x, y, 3, MPI_FLOAT, MPI_MAXLOC, comm, &req), &class);
+    CHECK(class == MPI_ERR_OP && handled == 2, "iscan: class %d, handler called %d times", class, handled);
+    CHECK(reduce(comm, 0, COUNT, MPI_SUM) == MPI_SUCCESS, "the communicator does not go on");
+    MPI_Comm_free(&comm);
+}
+
 static void setup(void)
 {
     MPI_Comm comm = fresh();
@@ -233,6 +250,8 @@ int main(int argc, char **argv)
         staged_and_other();
         MPI_Op_free(&user_op);
         own_mismatch();
+    } else if (!strcmp(argv[1], "forbidden")) {
+        forbidden();
     } else if (!strcmp(argv[1], "setup")) {
         setup();
     } else if (!strcmp(argv[1], "killed")) {

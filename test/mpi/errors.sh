@@ -30,4 +30,9 @@ on_rank 2 OMPI_MCA_coll_gpu_stage_limit=4096
 ok 4 "enable=always" errors setup
 said "coll_gpu: rank 2: shared memory: .*stage_limit is reached" 1
 said "set-up failed on rank [0-9]*: no shared memory" 1
+
+on_rank
+export OMPI_MCA_mpi_param_check=0
+ok 2 "enable=always" errors forbidden
+said "rank 1 of .*allreduce: the reduction operation MPI_BAND is not defined on the MPI_FLOAT datatype"
 end
