@@ -1,5 +1,5 @@
 mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
-	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/params.sh test/mpi/bits.sh \
+	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/header.sh test/mpi/params.sh test/mpi/bits.sh \
 	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh test/mpi/pipeline.sh
 mpi_scripts += test/mpi/table.sh test/mpi/perf.sh
 EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh test/mpi/hosts_lib.sh
