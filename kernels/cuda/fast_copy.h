@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * COPY: large messages moved by copy engines; kernels only reduce, and wait for nothing. The hosts of all ranks drive
  * it, so it is for blocking operations. Described here is an allreduce; what other collectives leave out of it follows
- * from how their data flows (fast_copy_part.h): what is only moved goes to its final place, once; what is reduced for one
- * rank alone has no results to be pushed.
+ * from how their data flows (fast_copy_part.h): what is only moved goes to its final place, once; what is reduced for
+ * one rank alone has no results to be pushed.
  *
  * Deal     each rank describes its dst to the others, opens theirs, and tells whether it could. Only if all could,
  *          the operation goes this way; otherwise an allreduce is run as TWO_SHOT, another collective ends with

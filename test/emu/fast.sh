@@ -16,7 +16,9 @@ cxx() {
     objects="$objects $out/$2.o"
     c++ -std=gnu++17 -x c++ -include "$src/test/emu/device.h" $flags $quiet -c "$src/$1" -o "$out/$2.o" || exit 1
 }
-for name in fast_host fast_post fast_window fast_open fast_copy fast_copy_open share; do c kernels/cuda/$name.c $name; done
+for name in fast_host fast_post fast_window fast_open fast_copy fast_copy_open share; do
+    c kernels/cuda/$name.c $name
+done
 for name in names reduce; do c kernels/host/$name.c $name; done
 for name in fast_check fast_world fast_case; do c test/gpu/$name.c $name; done
 for name in core params; do c core/$name.c $name; done

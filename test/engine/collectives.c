@@ -315,7 +315,8 @@ static void test_fast(void **state)
     for (int coll = 1; coll < CG_COLL_COUNT; coll++) {
         int carried = cg_fast_window_max((const void *) &carried, coll, CG_FAST_LL) != 0;
         if (carried != (fake_fast_colls[coll] > 20)) fail_msg("%s: %d fast", cg_coll_name(coll), fake_fast_colls[coll]);
-        if ((carried || is_v(coll)) != (fast_ranks[coll] > 10)) fail_msg("%s: %d", cg_coll_name(coll), fast_ranks[coll]);
+        if ((carried || is_v(coll)) != (fast_ranks[coll] > 10))
+            fail_msg("%s: on %d ranks fast", cg_coll_name(coll), fast_ranks[coll]);
     }
 }
 
