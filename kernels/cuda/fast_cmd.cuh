@@ -116,7 +116,7 @@ static __device__ __forceinline__ void cg_cmd_judge(const struct cg_fast_launch 
 static __device__ __forceinline__ struct cg_fast_cmd cg_next_zero(const struct cg_fast_launch &l, uint32_t *n,
                                                                   uint64_t start, uint64_t spin_ns)
 {
-    const bool old = cg_now_ns() - start > l.age_ns;
+    const bool old = __any_sync(~0u, cg_now_ns() - start > l.age_ns); /* lanes may read the clock at different times */
     struct cg_fast_cmd cmd;
     bool stays, plain;
     uint4 v;
