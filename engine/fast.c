@@ -246,6 +246,8 @@ int cg_fast_dispatch(struct cg_req *req)
     struct cg_fast_op op = {0};
     int rc = agreed(req);
 
+    /* LEAD's leaders would look at what is not there yet. */
+    if (CG_AGAIN == rc && CG_FAST_LEAD == req->row->protocol) return rc;
     if (CG_ERR_UNSUPPORTED == rc || (CG_AGAIN == rc && req->call.blocking)) return rc;
     if (CG_AGAIN == rc) add_checks(req, &op);
     op.src = req->src;

@@ -2,7 +2,7 @@ cg_sources += kernels/arith.h kernels/flat.h kernels/interp.h kernels/ring.h ker
 	kernels/host/host.h kernels/cuda/gpu.h \
 	kernels/cuda/fast.h kernels/cuda/survey.h kernels/cuda/survey.c kernels/cuda/current.c \
 	kernels/host/flat.c kernels/host/names.c kernels/host/reduce.c kernels/host/reduce_type.h kernels/host/step.c
-cg_sources += kernels/protocols.def
+cg_sources += kernels/protocols.def kernels/cuda/lead.h kernels/cuda/lead.c kernels/cuda/share.h
 cg_cuda_sources += kernels/cuda/kernel.cu kernels/cuda/ctl.h kernels/cuda/host.h kernels/cuda/words.cuh \
 	kernels/cuda/move.cuh kernels/cuda/access.cuh kernels/cuda/narrow.cuh kernels/cuda/reduce.cuh kernels/cuda/poll.cuh kernels/cuda/work.cuh \
 	kernels/cuda/detect.c kernels/cuda/open.c kernels/cuda/engine.c kernels/cuda/copy.c kernels/cuda/fifo.c \
@@ -12,5 +12,6 @@ cg_cuda_sources += kernels/cuda/kernel.cu kernels/cuda/ctl.h kernels/cuda/host.h
 	kernels/cuda/fast_reduce.cuh kernels/cuda/fast_ll.cuh kernels/cuda/fast_ll128.cuh kernels/cuda/fast_two_shot.cuh \
 	kernels/cuda/fast_bulk.cuh kernels/cuda/fast_host.c kernels/cuda/fast_window.c kernels/cuda/fast_open.c \
 	kernels/cuda/fast_post.c kernels/cuda/fast_copy.c kernels/cuda/fast_copy_open.c kernels/cuda/fast_copy.h kernels/cuda/fast_copy_part.h kernels/cuda/fast_copy_kernel.cu \
-	kernels/cuda/share.c kernels/cuda/share.h
+	kernels/cuda/share.c kernels/cuda/fast_lead.c kernels/cuda/fast_lead.h kernels/cuda/fast_lead_kernel.cu \
+	kernels/cuda/fast_packs.cuh
 cg_nocuda_sources += kernels/cuda/gpu_none.c kernels/cuda/fast_none.c

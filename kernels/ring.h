@@ -27,7 +27,7 @@ CG_STATIC_ASSERT(sizeof(struct cg_line) == 128, "line layout");
 /* The neighbour's announcements, indexed by the link's operation number modulo CG_ANNOUNCE. An entry is reused only
  * after its reader has passed it (cg_line.passed). */
 #define CG_ANNOUNCE 64
-#define CG_NOTE_BYTES 512 /* behind the announcements: the tenant's own, written by the neighbour */
+#define CG_NOTE_BYTES 1024 /* behind the announcements: the tenant's own, written by the neighbour */
 enum cg_executor { CG_EXEC_HOST = 1, CG_EXEC_SM = 2, CG_EXEC_CE = 3, CG_EXEC_FAST = 4, CG_EXEC_FAST_LL = 5 };
 struct cg_announce {
     uint64_t op;    /* the link's operation number, written last */

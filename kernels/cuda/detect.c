@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,27 @@ int cg_gpu_present(void)
         if (access(nodes[i], F_OK) == 0) return 1;
     }
     return 0;
+}
+
+/* The directory in which MPS's daemon and its clients meet is there, and so is the daemon, unless its number is of
+ * another container's. */
+int cg_gpu_mps(void)
+{
+    const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    char path[512], proc[64];
+    long pid = 0;
+    FILE *f;
+
+    if (!dir || !*dir) dir = "/tmp/nvidia-mps";
+    snprintf(path, sizeof path, "%s/control", dir);
+    if (access(path, F_OK) != 0) return 0;
+    snprintf(path, sizeof path, "%s/nvidia-cuda-mps-control.pid", dir);
+    f = fopen(path, "re");
+    if (!f) return 1;
+    if (fscanf(f, "%ld", &pid) != 1) pid = 0;
+    fclose(f);
+    snprintf(proc, sizeof proc, "/proc/%ld", pid);
+    return pid <= 0 || access(proc, F_OK) == 0;
 }
 
 /* ---- classification ---- */

@@ -8,6 +8,8 @@
  *   TWO_SHOT  reduce-scatter + all-gather by pushing chunks through rings in the peer's GPU memory (bulk copies)
  *   COPY      the same by copy engines, driven by the hosts: for blocking operations (fast_copy.h); where a rank's dst
  *             cannot be opened by the others it is run as TWO_SHOT
+ *   LEAD      one rank of each GPU does the work of all (lead.h), where ranks share a GPU without MPS; where a buffer
+ *             cannot be opened it is run as TWO_SHOT
  * All reduce in rank order, so that results have the same bits on every rank, for every protocol and launch.
  *
  * A window is one communicator's memory: LL and LL128 double buffers and rings in this rank's GPU memory, written by
@@ -49,6 +51,7 @@ struct cg_fast_card {
     unsigned char uuid[16];   /* of the GPU */
     uint64_t bytes, offset;   /* of the window in the allocation */
     uint64_t pid, address;    /* same process: used directly */
+    uint64_t mps;             /* this process is a client of MPS */
 };
 
 /* GPU memory for one communicator of nranks ranks: big = 1: up to 64 MiB, sized so that LL128 reaches as far as it
@@ -60,9 +63,11 @@ int cg_fast_window_alloc(struct cg_fast *fast, uint32_t nranks, uint32_t rank, i
  * other unless under MPS. */
 int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const struct cg_fast_card *card,
                           int *shared_gpu);
-/* Shared host memory for COPY: CG_FAST_MEET_BYTES that rank peer writes, and as many that it reads. Before the card is
- * shown to that peer, which may then write; out is cleared. Without it there is no COPY. */
-#define CG_FAST_MEET_BYTES 256
+/* Shared host memory for COPY and LEAD: CG_FAST_MEET_BYTES that rank peer writes, and as many that it reads. Before the
+ * card is shown to that peer, which may then write; out is cleared. Without it there is no COPY and no LEAD. */
+#define CG_COPY_MEET_BYTES 256
+#define CG_LEAD_MEET_BYTES 448
+#define CG_FAST_MEET_BYTES (CG_COPY_MEET_BYTES + CG_LEAD_MEET_BYTES)
 void cg_fast_window_meet(struct cg_fast_window *window, uint32_t peer, const void *in, void *out);
 /* Nothing of this window is running. Memory returns to a pool, to be used again by the next window of that size and the
  * same ranks' processes only through a fresh alloc and import. */
@@ -93,7 +98,7 @@ struct cg_fast_op {
     int expect_soon; /* the caller saw gaps shorter than linger: the kernel may linger for the next doorbell */
     /* Peers' announcements to await before anything is sent, or npeers_check = 0 if the caller has seen them already:
      * host words (registered memory) that must reach at least want[i]; then *kind[i]'s low byte must equal kind_want,
-     * or the operation ends with CG_ERR_UNSUPPORTED untouched, to be run another way. Not with COPY. */
+     * or the operation ends with CG_ERR_UNSUPPORTED untouched, to be run another way. Not with COPY and LEAD. */
     int ncheck;
     const uint64_t *posted[CG_FAST_RANKS - 1];
     uint64_t want[CG_FAST_RANKS - 1];

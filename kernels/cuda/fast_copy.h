@@ -31,7 +31,7 @@ struct cg_fast_meet {
     uint64_t deal, verdict;
     uint64_t raw, result, reduced; /* chunks pushed to the reader, and reduced */
 };
-CG_STATIC_ASSERT(sizeof(struct cg_fast_meet) <= CG_FAST_MEET_BYTES, "room in the notes");
+CG_STATIC_ASSERT(sizeof(struct cg_fast_meet) <= CG_COPY_MEET_BYTES, "room in the notes");
 
 #define CG_COPY_QUEUE 8 /* copies on their way to a peer, and reductions */
 
@@ -79,7 +79,9 @@ extern "C" {
 int cg_fx_copy_load(void);
 int cg_fx_copy_reduce(const struct cg_copy_reduction *reduction, int blocks, void *stream);
 
-/* In fast_copy.c. With context, for a run whose state is CG_FAST_COPYING: CG_AGAIN, CG_OK, CG_ERR_UNSUPPORTED (no deal,
+/* In fast_copy_open.c. As cg_fast_window_meet. */
+void cg_copy_meet(struct cg_fast_window *window, uint32_t peer, const void *in, void *out);
+/* With context, for a run whose state is CG_FAST_COPYING: CG_AGAIN, CG_OK, CG_ERR_UNSUPPORTED (no deal,
  * nothing was touched), or an error. */
 int cg_copy_step(struct cg_fast *fast, struct cg_fast_run *run);
 void cg_copy_begin(struct cg_fast_run *run);

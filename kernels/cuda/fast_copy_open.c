@@ -12,7 +12,7 @@ static uint32_t index_of(const struct cg_fast_window *w, uint32_t rank)
     return (rank + w->view.nranks - w->view.rank - 1) % w->view.nranks;
 }
 
-void cg_fast_window_meet(struct cg_fast_window *w, uint32_t peer, const void *in, void *out)
+void cg_copy_meet(struct cg_fast_window *w, uint32_t peer, const void *in, void *out)
 {
     if (!w->copy) w->copy = calloc(1, sizeof *w->copy);
     if (!w->copy) return;

@@ -137,7 +137,8 @@ struct cg_fast_ctl {
     char pad0[64];
     uint32_t leaving[2]; /* written by the kernel: [id & 1] = id << 1 | leaving; set to id << 1 before a launch */
     uint64_t longest_ns; /* residency of a launch */
-    char pad1[112];
+    uint64_t led;        /* LEAD: number of the last launch that has ended */
+    char pad1[104];
     uint32_t end[CG_FAST_BLOCKS];
     struct cg_fast_check check[CG_FAST_OPS];
 };
@@ -145,7 +146,8 @@ struct cg_fast_ctl {
 /* In GPU memory. */
 struct cg_fast_state {
     struct cg_fast_line relay; /* block 0 to the others */
-    uint32_t taken, pad;
+    uint32_t taken;
+    uint32_t led; /* LEAD: blocks of the launch that have ended */
     uint64_t longest_ns;
     const struct cg_fast_lines *window[CG_FAST_WINDOWS];
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Operations of the fast executor: one is with the GPU at a time, through the doorbell of a lingering launch or a
- * launch of its own; the others wait their turn. COPY runs beside them. The hand-shakes are described in fast_ctl.h. */
+ * launch of its own; the others wait their turn. COPY and LEAD run beside them. The hand-shakes are described in
+ * fast_ctl.h. */
 #include <string.h>
 #include <time.h>
 
 #include "kernels/cuda/fast_copy.h"
+#include "kernels/cuda/fast_lead.h"
 
 /* An unfinished operation is launched again at once while it is young, then after rests of an eighth of its age. */
 #define YOUNG_NS 200000
@@ -279,7 +281,7 @@ static void fall_back(struct cg_fast *fast, struct cg_fast_run *r)
     r->turn = ++fast->turns;
 }
 
-static void drive_copies(struct cg_fast *fast, struct cg_fast_run *r)
+static int step_copy(struct cg_fast *fast, struct cg_fast_run *r)
 {
     struct cg_gpu_scope scope;
     int rc = cg_gpu_enter(fast->device, &scope);
@@ -288,8 +290,24 @@ static void drive_copies(struct cg_fast *fast, struct cg_fast_run *r)
         rc = cg_copy_step(fast, r);
         cg_gpu_leave(&scope);
     }
-    if (rc == CG_AGAIN) return;
     if (rc == CG_OK || rc == CG_ERR_UNSUPPORTED) cg_copy_end(r);
+    return rc;
+}
+
+static int step_lead(struct cg_fast_run *r)
+{
+    int rc = cg_lead_step(&r->window->lead->lead);
+
+    if (rc != CG_AGAIN) cg_lead_end(&r->window->lead->lead);
+    return rc;
+}
+
+/* COPY and LEAD as far as they go. */
+static void drive(struct cg_fast *fast, struct cg_fast_run *r)
+{
+    int rc = r->protocol == CG_FAST_COPY ? step_copy(fast, r) : step_lead(r);
+
+    if (rc == CG_AGAIN) return;
     if (rc == CG_ERR_UNSUPPORTED) {
         fall_back(fast, r);
         return;
@@ -304,7 +322,7 @@ void cg_fx_advance(struct cg_fast *fast)
     struct cg_fast_run *next = NULL;
 
     for (struct cg_fast_run *r = fast->run; r < fast->run + CG_FAST_OPS && fast->copying; r++) {
-        if (r->state == CG_FAST_COPYING) drive_copies(fast, r);
+        if (r->state == CG_FAST_COPYING) drive(fast, r);
     }
     if (fast->current >= 0) collect(fast);
     if (fast->current >= 0 || fast->busy == 0) return;
@@ -343,7 +361,7 @@ int cg_fast_test(struct cg_fast *fast, int id)
     struct cg_fast_run *r = &fast->run[id];
 
     if (id == fast->current) collect(fast);
-    if (r->state == CG_FAST_COPYING) drive_copies(fast, r);
+    if (r->state == CG_FAST_COPYING) drive(fast, r);
     if (r->state != CG_FAST_ENDED) return CG_AGAIN;
     r->state = CG_FAST_FREE;
     fast->busy--;

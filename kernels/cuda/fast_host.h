@@ -44,6 +44,7 @@ struct cg_fast_window {
     int took;                    /* protocol of the last operation that ended */
     struct cg_fast_import *from[CG_FAST_RANKS];
     struct cg_fast_copy *copy;   /* NULL: none */
+    struct cg_fast_lead *lead;   /* the same */
 };
 
 /* An allocation of another process, opened once. */
@@ -63,7 +64,9 @@ struct cg_fast_spare {
 
 struct cg_fast {
     int device, sms, lingers, max_blocks;
-    cudaStream_t stream, setup;
+    cudaStream_t stream, setup, lead;
+    void *lead_kernel;
+    uint64_t led;                  /* launches of LEAD */
     struct cg_fast_ctl *ctl;
     struct cg_fast_state *state;
     uint64_t spin_ns;
@@ -82,7 +85,7 @@ struct cg_fast {
     struct cg_fast_run run[CG_FAST_OPS];
     struct cg_fast_import *imports;
     struct cg_fast_spare *spares;
-    struct cg_share share;         /* the application's buffers, for COPY */
+    struct cg_share share;         /* the application's buffers, for COPY and LEAD */
     struct cg_fast_window *windows; /* by index */
     unsigned char used[CG_FAST_WINDOWS];
     struct cg_fast_counters counters;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/cuda/fast_copy.h"
+#include "kernels/cuda/fast_lead.h"
 
 struct attempt {
     char *why;
@@ -60,16 +61,19 @@ static void load(struct cg_fast *fast, struct attempt *a)
 {
     struct cg_fast_launch nothing = {.ctl = fast->ctl, .state = fast->state, .n = 1, .cmd = {.misc = CG_CMD_EXIT}};
     struct cg_copy_reduction nothing_copy = {.n = 0};
+    struct cg_lead_args nothing_lead = {.state = fast->state, .ctl = fast->ctl};
     struct cg_fast_big nothing_big = {.ctl = fast->ctl, .state = fast->state, .misc = CG_CMD_EXIT};
 
     if (failed(a, cg_fx_load(fast->function, &fast->bulk), "loading the kernels")) return;
     if (failed(a, cg_fx_copy_load(), "loading the kernels")) return;
+    if (failed(a, cg_fx_lead_load(&fast->lead_kernel), "loading the kernels")) return;
     nothing_big.bulk = fast->bulk;
     for (int which = CG_FX_LL; which <= CG_FX_MOVE; which++) {
         if (first(fast, a, which, 32, 0, &nothing)) return;
     }
     if (first(fast, a, CG_FX_BIG, CG_TS_THREADS, fast->bulk, &nothing_big)) return;
     if (failed(a, cg_fx_copy_reduce(&nothing_copy, 1, fast->stream), "the first launch")) return;
+    if (failed(a, cg_gpu_launch(fast->lead_kernel, 1, 32, 0, fast->stream, &nothing_lead), "the first launch")) return;
     failed(a, cudaStreamSynchronize(fast->stream), "the first launch");
 }
 
@@ -91,6 +95,7 @@ static void make(struct cg_fast *fast, struct attempt *a, const struct cg_params
     failed(a, cudaDeviceGetAttribute(&fast->sms, cudaDevAttrMultiProcessorCount, a->device), "cudaDeviceGetAttribute");
     failed(a, cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");
     failed(a, cudaStreamCreateWithPriority(&fast->stream, cudaStreamNonBlocking, high), "cudaStreamCreateWithPriority");
+    failed(a, cudaStreamCreateWithPriority(&fast->lead, cudaStreamNonBlocking, high), "cudaStreamCreateWithPriority");
     failed(a, cudaStreamCreateWithFlags(&fast->setup, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     if (a->rc == CG_OK) make_memory(fast, a);
     if (a->rc == CG_OK) load(fast, a);
@@ -99,10 +104,12 @@ static void make(struct cg_fast *fast, struct attempt *a, const struct cg_params
 static void unmake(struct cg_fast *fast)
 {
     if (fast->stream) (void) cg_cuda_ok(cudaStreamSynchronize(fast->stream));
+    if (fast->lead) (void) cg_cuda_ok(cudaStreamSynchronize(fast->lead));
     cg_fx_free_windows(fast);
     if (fast->state) (void) cg_cuda_ok(cudaFree(fast->state));
     if (fast->ctl) (void) cg_cuda_ok(cudaFreeHost(fast->ctl));
     if (fast->setup) (void) cg_cuda_ok(cudaStreamDestroy(fast->setup));
+    if (fast->lead) (void) cg_cuda_ok(cudaStreamDestroy(fast->lead));
     if (fast->stream) (void) cg_cuda_ok(cudaStreamDestroy(fast->stream));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Posting to the fast executor: what an operation looks like to the GPU. */
 #include "kernels/cuda/fast_copy.h"
+#include "kernels/cuda/fast_lead.h"
 
 #define LL128_BLOCK_BYTES (CG_FAST_THREADS * 15)
 
@@ -52,7 +53,7 @@ static void add_checks(struct cg_fast *fast, const struct cg_fast_op *op, struct
 
 static int check_op(const struct cg_fast_window *w, const struct cg_fast_op *op)
 {
-    if (!w->usable || (op->protocol == CG_FAST_COPY && op->ncheck) || op->root >= w->view.nranks) return CG_ERR_ARG;
+    if (!w->usable || (op->protocol >= CG_FAST_COPY && op->ncheck) || op->root >= w->view.nranks) return CG_ERR_ARG;
     if (!cg_fast_knows(op->type, op->redop)) return CG_ERR_UNSUPPORTED;
     return op->count > cg_fast_window_max(w, op->coll, op->protocol) / (uint64_t) op->esize ? CG_ERR_LIMIT : CG_OK;
 }
@@ -113,8 +114,9 @@ int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *w, const struct cg
     }
     fill(fast, r, w, op);
     r->state = CG_FAST_QUEUED;
-    if (op->protocol == CG_FAST_COPY) {
-        cg_copy_begin(r);
+    if (op->protocol >= CG_FAST_COPY) {
+        if (op->protocol == CG_FAST_COPY) cg_copy_begin(r);
+        else cg_lead_begin(&w->lead->lead, op->src, op->dst, r->bytes, r->cmd.misc);
         r->state = CG_FAST_COPYING;
         fast->copying++;
     }

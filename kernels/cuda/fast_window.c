@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/cuda/fast_copy.h"
+#include "kernels/cuda/fast_lead.h"
 
 /* Bytes per message of LL and LL128, and TWO_SHOT's rings. [big][ranks - 2]: with more ranks there are more sources,
  * and less is left for each. TWO_SHOT has two rings per source and ring number. */
@@ -115,6 +116,7 @@ static int fill_card(struct cg_fast *fast, const struct cg_fast_window *w, struc
     card->bytes = w->view.l.bytes;
     card->pid = cg_process_id();
     card->address = (uint64_t) w->memory;
+    card->mps = (uint64_t) cg_gpu_mps();
     return CG_OK;
 }
 
@@ -302,6 +304,7 @@ static int make_usable(struct cg_fast_window *w)
     rc = upload(w->fast, lines_in(w->memory), &w->lines, sizeof w->lines);
     if (rc == CG_OK) rc = upload(w->fast, &w->fast->state->window[w->index], &there, sizeof there);
     w->usable = rc == CG_OK;
+    if (w->usable) cg_fx_lead_choose(w);
     return rc;
 }
 
@@ -315,6 +318,7 @@ int cg_fast_window_import(struct cg_fast_window *w, uint32_t peer, const struct 
     if (rc != CG_OK) return rc;
     rc = import_inside(w, peer, card);
     if (rc == CG_OK) w->imported |= 1u << peer;
+    cg_fx_lead_meets(w, peer, card);
     if (rc == CG_OK && w->imported == (1u << w->view.nranks) - 1) rc = make_usable(w);
     cg_gpu_leave(&scope);
     *shared_gpu = w->shared;
@@ -329,6 +333,7 @@ uint64_t cg_fast_window_max(const struct cg_fast_window *w, int coll, int protoc
     case CG_FAST_LL128: return w->ll128 ? w->view.l.ll128_slot / 128 * 120 : 0;
     case CG_FAST_TWO_SHOT: return coll == CG_COLL_ALLREDUCE ? UINT64_MAX : 0;
     case CG_FAST_COPY: return cg_copy_ready(w) ? UINT64_MAX : 0;
+    case CG_FAST_LEAD: return coll == CG_COLL_ALLREDUCE && w->lead && w->lead->lead.leaders ? UINT64_MAX : 0;
     default: return 0;
     }
 }
@@ -365,6 +370,7 @@ void cg_fast_window_free(struct cg_fast_window *w)
         if (w->from[r]) w->from[r]->users--;
     }
     cg_copy_free(w);
+    free(w->lead);
     fast->used[w->index] = 0;
     put_memory(fast, w->memory, w->view.l.bytes);
     free(w);

@@ -119,5 +119,7 @@ struct cg_gpu {
 struct cg_gpu_copy *cg_copy_mark(struct cg_gpu *gpu);
 /* pack.c: at close, the streams at rest. */
 void cg_pack_free(struct cg_gpu *gpu);
+/* detect.c: do this process's contexts belong to MPS? A guess, from the daemon's directory; for speed alone. */
+int cg_gpu_mps(void);
 
 #endif

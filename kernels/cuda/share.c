@@ -12,10 +12,10 @@ CG_STATIC_ASSERT(sizeof(cudaIpcMemHandle_t) == sizeof(((struct cg_share_card *) 
 /* Process numbers of different containers may be alike. */
 uint64_t cg_process_id(void)
 {
+    static _Atomic uint64_t space; /* of numbers; a child's is its parent's */
     struct stat st;
-    uint64_t space = 0;
 
-    if (stat("/proc/self/ns/pid", &st) == 0) space = (uint64_t) st.st_ino;
+    if (!space) space = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t) st.st_ino : 1;
     return space << 32 ^ (uint64_t) getpid();
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The pretended fast executor. */
 #include "test/engine/fake_gpu.h"
+#include "test/engine/fake_lead.h"
 
 #include "core/status.h"
 #include "kernels/cuda/fast.h"
@@ -45,21 +46,22 @@ struct cg_fast_window {
     struct box in[2][CG_FAST_RANKS];
     struct cg_fast_window *peer[CG_FAST_RANKS];
     struct cg_fast_op op;
+    struct fake_lead lead;
     int running, sent;
 };
 
 struct cg_fast {
     struct cg_fast_window *window[SLOTS];
-    int busy;
+    int busy, device;
 };
 
 int cg_fast_open(int device, const struct cg_params *params, struct cg_fast **fast, char *why, size_t len)
 {
-    (void) device;
     (void) params;
     (void) why;
     (void) len;
     *fast = calloc(1, sizeof(**fast));
+    (*fast)->device = device;
     return CG_OK;
 }
 
@@ -76,6 +78,8 @@ int cg_fast_window_alloc(struct cg_fast *fast, uint32_t nranks, uint32_t rank, i
     (*window)->peer[rank] = *window;
     memset(card, 0, sizeof(*card));
     card->address = (uint64_t) (uintptr_t) *window;
+    card->uuid[0] = (unsigned char) fast->device;
+    fake_lead_init(&(*window)->lead, nranks, rank, fast->device);
     return CG_OK;
 }
 
@@ -84,15 +88,14 @@ int cg_fast_window_import(struct cg_fast_window *window, uint32_t peer, const st
     *shared = 0;
     if (fake_no_peer) return CG_ERR_GPU;
     window->peer[peer] = (struct cg_fast_window *) (uintptr_t) card->address;
+    fake_lead_import(&window->lead, peer, card);
     return CG_OK;
 }
 
 void cg_fast_window_meet(struct cg_fast_window *window, uint32_t peer, const void *in, void *out)
 {
-    (void) window;
-    (void) peer;
-    (void) in;
     memset(out, 0, CG_FAST_MEET_BYTES);
+    fake_lead_meet(&window->lead, peer, (const char *) in + CG_COPY_MEET_BYTES, (char *) out + CG_COPY_MEET_BYTES);
 }
 
 int cg_fast_window_took(const struct cg_fast_window *window) { return window->op.protocol; }
@@ -108,7 +111,16 @@ uint64_t cg_fast_window_max(const struct cg_fast_window *window, int coll, int p
     int carried = flow_of(coll).carried;
 
     if (protocol < 0 || !window || !carried) return 0;
+    if (CG_FAST_LEAD == protocol) return coll == CG_COLL_ALLREDUCE && window->lead.lead.leaders ? UINT64_MAX : 0;
     return coll == CG_COLL_ALLREDUCE ? UINT64_MAX : CG_FAST_TWO_SHOT == protocol ? 0 : 2000;
+}
+
+static void begin_lead(struct cg_fast_window *w)
+{
+    if (w->op.ncheck) abort(); /* the host must have seen the peers' announcements */
+    w->lead.type = w->op.type;
+    w->lead.redop = w->op.redop;
+    cg_lead_begin(&w->lead.lead, w->op.src, w->op.dst, w->op.count * (uint64_t) w->op.esize, 0);
 }
 
 int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *window, const struct cg_fast_op *op, int *id)
@@ -121,6 +133,7 @@ int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *window, const stru
         window->op = *op;
         window->running = 1;
         window->sent = 0;
+        if (CG_FAST_LEAD == op->protocol) begin_lead(window);
         *id = i;
         return CG_OK;
     }
@@ -192,11 +205,28 @@ static int finish(struct cg_fast *fast, int id, int rc)
     return rc;
 }
 
+/* Ended, or refused: then the boxes are next. */
+static int test_lead(struct cg_fast *fast, int id)
+{
+    struct cg_fast_window *w = fast->window[id];
+    int rc = cg_lead_step(&w->lead.lead);
+
+    if (CG_AGAIN == rc) return CG_AGAIN;
+    cg_lead_end(&w->lead.lead);
+    if (CG_ERR_UNSUPPORTED == rc) {
+        w->op.protocol = CG_FAST_TWO_SHOT;
+        return CG_AGAIN;
+    }
+    fake_fast_done += CG_OK == rc;
+    return finish(fast, id, rc);
+}
+
 int cg_fast_test(struct cg_fast *fast, int id)
 {
     struct cg_fast_window *w = fast->window[id];
     uint64_t bytes = w->op.count * (uint64_t) w->op.esize;
 
+    if (CG_FAST_LEAD == w->op.protocol) return test_lead(fast, id);
     if (!w->sent) {
         int rc = checks(&w->op);
         if (CG_AGAIN == rc) return CG_AGAIN;

@@ -1,6 +1,7 @@
 engine_mesh = test/engine/mesh.c test/engine/mesh.h
 engine_job = test/engine/job.c test/engine/job.h
-engine_fake = test/engine/fake_gpu.c test/engine/fake_fast.c test/engine/fake_gpu.h
+engine_fake = test/engine/fake_gpu.c test/engine/fake_fast.c test/engine/fake_lead.c \
+	test/engine/fake_lead.h test/engine/fake_gpu.h
 check_PROGRAMS += test/engine/engine test/engine/failures test/engine/paths test/engine/collectives test/engine/nodes
 test_engine_engine_SOURCES = test/engine/engine.c $(engine_job) $(engine_mesh)
 test_engine_nodes_SOURCES = test/engine/nodes.c $(engine_job) $(engine_mesh)
@@ -20,3 +21,6 @@ TESTS += test/engine/quiet
 check_PROGRAMS += test/engine/packing
 test_engine_packing_SOURCES = test/engine/packing.c $(engine_fake) $(engine_mesh)
 TESTS += test/engine/packing
+check_PROGRAMS += test/engine/shared
+test_engine_shared_SOURCES = test/engine/shared.c $(engine_fake) $(engine_mesh)
+TESTS += test/engine/shared

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int random_ops = 20000;
+static int random_ops = 20000, only = -1; /* only: one protocol, by its number (CG_FAST_PROTOCOL) */
 static uint64_t largest = UINT64_MAX; /* bytes of a buffer; CG_FAST_MOST */
 
 static uint64_t most(struct fw *w, const struct fw_case *c)
@@ -21,6 +21,7 @@ static uint64_t most(struct fw *w, const struct fw_case *c)
     int coll = c->coll ? c->coll : CG_COLL_ALLREDUCE;
     uint64_t max = cg_fast_window_max(w->window[c->window], coll, c->protocol), room = w->bytes;
 
+    if (only >= 0 && c->protocol != only) return 0;
     if (room > largest) room = largest;
     if (fw_blocks_in(coll) || fw_blocks_out(coll)) room /= (uint64_t) w->size;
     if (max > room) max = room;
@@ -288,11 +289,12 @@ static void body(struct fw *w)
     } parts[] = {{"every_type", every_type}, {"every_size", every_size}, {"every_collective", every_collective},
                  {"changing_inputs", changing_inputs},
                  {"late_rank", late_rank},   {"crossed", crossed},       {"announced", announced}};
-    const char *only = getenv("CG_FAST_ONLY");
+    const char *part = getenv("CG_FAST_ONLY"), *protocol = getenv("CG_FAST_PROTOCOL");
 
+    if (protocol) only = atoi(protocol);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         double start = fw_us();
-        if (only && !strstr(only, parts[i].name)) continue;
+        if (part && !strstr(part, parts[i].name)) continue;
         parts[i].run(w);
         fw_barrier(w);
         if (w->rank == 0) printf("%s: %s %.1f s\n", w->name, parts[i].name, (fw_us() - start) / 1e6);

@@ -47,7 +47,7 @@ static void row(struct fw *w, int protocol, uint64_t bytes, uint32_t shift)
     struct fw_case c = {.protocol = protocol, .type = CG_TYPE_F32, .count = bytes / 4, .shift_in = shift,
                         .shift_out = shift, .seed = bytes, .inplace = inplace,
                         .blocks = blocks ? blocks : cg_choose_blocks(&usual, bytes)};
-    static const char *const names[] = {"LL", "LL128", "TWO_SHOT", "COPY"};
+    static const char *const names[] = {"LL", "LL128", "TWO_SHOT", "COPY", "LEAD"};
     int calls = bytes <= 1 << 20 ? 1000 : bytes <= 32 << 20 ? 200 : 20;
     struct times soon, launched;
 

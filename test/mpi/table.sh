@@ -26,7 +26,7 @@ OMPI_MCA_coll_gpu_rows="allreduce any any any any owners general 2" && export OM
 ok 2 "$always table=$file" bits hh hh 2
 said "$(by owners 1 coll_gpu_rows)"
 launch "$OMPI_INFO" --param coll gpu --level 9 --parsable >"$out" 2>&1
-said "coll_gpu_rows_in_use:value:allreduce any any any any owners general 2; allreduce device p2p 2 "
+said "coll_gpu_rows_in_use:value:allreduce any any any any owners general 2; allreduce device p2p 2-8 any - lead 0"
 said "coll_gpu_plans:value:allreduce copy .*exchange owners "
 said "coll_gpu_protocols:value:general ll ll128 two_shot"
 unset OMPI_MCA_coll_gpu_rows

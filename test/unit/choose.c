@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define ALL_PROTOCOLS (~0u)
+#define ALL_PROTOCOLS (~(1u << CG_FAST_LEAD)) /* of ranks that have a GPU each, or MPS */
 
 static char why[256];
 
@@ -181,6 +181,8 @@ static void builtin_fast(void **state)
     assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_BCAST, 2, 8, ALL_PROTOCOLS)->protocol, CG_FAST_LL);
     assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_BCAST, 2, 8, 0)->protocol, CG_GENERAL);
     assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_SCAN, 2, 8, ALL_PROTOCOLS)->protocol, CG_GENERAL);
+    for (uint64_t bytes = 1; bytes < 1ull << 40; bytes *= 3) /* shared GPUs */
+        assert_int_equal(cg_choose_fast(&cg_table_builtin, CG_COLL_ALLREDUCE, 4, bytes, ~0u)->protocol, CG_FAST_LEAD);
 }
 
 /* What was measured on 2 x H200. */

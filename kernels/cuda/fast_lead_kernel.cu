@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * LEAD's kernel: reduces buffers of several ranks into all of them, waits for nothing. */
+#include "kernels/cuda/fast_lead.h"
+#include "kernels/cuda/fast_packs.cuh"
+#include "kernels/cuda/fast_reduce.cuh"
+
+/* What this block wrote is visible to all before the last block, which has seen the count, tells the host. */
+static __device__ __forceinline__ void cg_lead_end_block(const struct cg_lead_args &a)
+{
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    cg_fence_sys();
+    if (gridDim.x > 1 && atomicAdd(&a.state->led, 1u) + 1 < gridDim.x) return;
+    a.state->led = 0;
+    cg_fence_sys();
+    cg_store_relaxed(&a.ctl->led, a.number);
+}
+
+__global__ void __launch_bounds__(CG_LEAD_THREADS, 2) cg_lead_kernel(const __grid_constant__ struct cg_lead_args a)
+{
+    const struct cg_lanes lanes = cg_lanes_of(CG_CMD_TYPE(a.misc), CG_CMD_REDOP(a.misc));
+    const uint32_t stride = gridDim.x * blockDim.x, packs = (a.bytes + 15) / 16;
+    uint64_t sum[2 * CG_COPY_UNROLL], x[2 * CG_COPY_UNROLL];
+
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < packs; i += CG_COPY_UNROLL * stride) {
+        cg_copy_load(sum, a.in[0], cg_grain((uint64_t) a.in[0] | a.bytes) == 16, a.bytes, i, stride);
+        for (uint32_t r = 1; r < a.n; r++) {
+            cg_copy_load(x, a.in[r], cg_grain((uint64_t) a.in[r] | a.bytes) == 16, a.bytes, i, stride);
+            cg_lanes_reduce(lanes, sum, x);
+        }
+        for (uint32_t r = 0; r < a.n; r++)
+            cg_copy_store(sum, a.out[r], cg_grain((uint64_t) a.out[r] | a.bytes) == 16, a.bytes, i, stride);
+    }
+    cg_lead_end_block(a);
+}
+
+int cg_fx_lead_load(void **function)
+{
+    cudaFuncAttributes attributes;
+    cudaError_t rc = cudaFuncGetAttributes(&attributes, cg_lead_kernel); /* loads it */
+
+    if (rc == cudaSuccess) rc = cudaGetFuncBySymbol((cudaFunction_t *) function, (const void *) cg_lead_kernel);
+    return (int) rc;
+}
