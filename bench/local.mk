@@ -30,6 +30,12 @@ else
 EXTRA_DIST += bench/work.cu bench/work.h
 endif
 
+bin_PROGRAMS += coll_gpu_sim
+coll_gpu_sim_SOURCES = bench/coll_gpu_sim.c
+coll_gpu_sim_CFLAGS = $(cg_cflags)
+coll_gpu_sim_LDFLAGS = $(cg_ldflags)
+coll_gpu_sim_LDADD = libcg.la $(cg_libs)
+
 EXTRA_DIST += bench/compare bench/sweep bench/tune bench/job.py bench/tables/2026-11-30-host.txt bench/figures.py bench/choices.py bench/targets.py bench/plot
 EXTRA_DIST += bench/results/allreduce.svg bench/results/2026-11-30-h200-shared-osu-allreduce.csv \
 	bench/results/2026-11-30-h200-time-sliced-osu-allreduce.csv bench/results/2026-11-30-h200x2-osu-allreduce.csv \

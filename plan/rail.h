@@ -39,6 +39,9 @@ struct cg_fan cg_rail_fan(const struct cg_nodes *nodes, enum cg_graph graph, uin
 /* Fold of nodes, as cg_fold_of of ranks. */
 struct cg_fold cg_rail_fold(const struct cg_nodes *nodes, uint32_t node);
 
+/* Has a rank links for its node and for doubling between nodes? */
+int cg_rail_doubling_fits(const struct cg_plan_request *req);
+
 /* Link to a rank, appended unless it is there. The order of links is that of these calls. */
 uint8_t cg_rail_link(struct cg_plan *plan, uint32_t peer);
 /* Links to the other ranks of this node, or to its owners if this rank is none; an owner's are those of ALL steps. */

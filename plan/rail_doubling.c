@@ -16,8 +16,13 @@ static uint32_t bits_of(uint32_t power)
 
 int cg_rail_doubling_applies(const struct cg_plan_request *req)
 {
-    if (!cg_rail_applies(req) || cg_plan_bytes(req) > cg_doubling_max(req->params)) return 0;
+    return cg_rail_applies(req) && cg_plan_bytes(req) <= cg_doubling_max(req->params) && cg_rail_doubling_fits(req);
+}
+
+int cg_rail_doubling_fits(const struct cg_plan_request *req)
+{
     struct cg_fold f = cg_rail_fold(req->nodes, 0);
+
     return req->nodes->most - 1 + bits_of(f.power) + (f.rem > 0) <= CG_MAX_LINKS;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Allreduce over nodes. Every owner gets its part from the ranks of its node and reduces them in rank order; the sums
  * of nodes go up a tree and the result comes down, chunk by chunk; then the owner sends it to its node. Chunks take the
- * two trees in turn, so that no node sends or receives more than twice the part.
+ * two trees in turn, so that no node sends or receives more than twice the part. A node first sends up what goes up the
+ * tree in which it is a leaf, and passes down first what it has to pass on: else each chunk would wait for one of the
+ * other tree, and cost the way between two nodes.
  *
  * No deadlock: in an iteration a lane within a node holds depth operands, then depth results, and a lane between nodes
  * what goes up, then what comes down; all are taken in that order, and depth is no more than slots. */
@@ -77,8 +79,18 @@ static void down(struct sum *s, const struct cg_fan *f)
         cg_build_step(s->plan, CG_STEP_SEND_ALL, CG_F_DST_OPERAND, 0, CG_LINK_NONE, s->chunk);
 }
 
-/* Chunk d of every other owner's part: sent there, or received from there. */
-static void others(struct sum *s, enum cg_opcode opcode, uint32_t depth, uint32_t d)
+/* The i-th chunk of a part that is worked on in this node: first those of tree first, then those of the other. Of 3
+ * nodes one has the same parent in both trees, where chunks have to come in one order: theirs (first: IN_TURN). */
+#define IN_TURN 2
+static uint32_t chunk_at(uint32_t part, uint32_t first, uint32_t depth, uint32_t i)
+{
+    uint32_t half = depth / 2, tree = i < half ? first : 1 - first;
+
+    return 1 == depth || IN_TURN == first ? i : i % half * 2 + (tree + part) % 2;
+}
+
+/* The i-th chunk of every other owner's part: sent there, or received from there. */
+static void others(struct sum *s, enum cg_opcode opcode, uint32_t depth, uint32_t first, uint32_t i)
 {
     const struct cg_rail *r = s->r;
 
@@ -86,7 +98,7 @@ static void others(struct sum *s, enum cg_opcode opcode, uint32_t depth, uint32_
         uint32_t p = (r->local + k) % r->here;
         if (p == r->local || p >= r->rails) continue;
         uint8_t l = cg_rail_link(s->plan, cg_node_rank(r->nodes, r->node, p));
-        cg_build_step(s->plan, opcode, 0, l, l, p * depth + d);
+        cg_build_step(s->plan, opcode, 0, l, l, p * depth + chunk_at(p, first, depth, i));
     }
 }
 
@@ -104,21 +116,25 @@ int cg_rails_build(const struct cg_plan_request *req, struct cg_plan *plan)
     struct cg_fan fan[2] = {cg_rail_fan(r.nodes, CG_GRAPH_TREE, r.node, CG_OWN_ROOT),
                             cg_rail_fan(r.nodes, CG_GRAPH_TREE2, r.node, CG_OWN_ROOT)};
     struct sum s = {.plan = plan, .r = &r};
+    uint32_t leaf = fan[0].n > fan[1].n, inner = 1 - leaf; /* the tree in which this node has less below it */
 
+    if (3 == r.nodes->n) leaf = inner = IN_TURN;
     cg_rail_node_links(req, &r, plan);
     for (int i = 0; i < 2 && r.owner; i++) tree_links(&s, &fan[i]);
-    others(&s, CG_STEP_SEND, depth, 0);
-    for (uint32_t d = 0; d < depth; d++) { /* operands one chunk ahead */
-        if (d + 1 < depth) others(&s, CG_STEP_SEND, depth, d + 1);
+    others(&s, CG_STEP_SEND, depth, leaf, 0);
+    for (uint32_t i = 0; i < depth; i++) { /* operands one chunk ahead */
+        uint32_t d = chunk_at(r.local, leaf, depth, i);
+        if (i + 1 < depth) others(&s, CG_STEP_SEND, depth, leaf, i + 1);
         s.chunk = r.local * depth + d;
         s.operand = 0;
         if (r.owner) up(&s, &fan[(r.local + d) % 2]);
     }
-    for (uint32_t d = 0; d < depth; d++) { /* results one chunk behind */
+    for (uint32_t i = 0; i < depth; i++) { /* results one chunk behind */
+        uint32_t d = chunk_at(r.local, inner, depth, i);
         s.chunk = r.local * depth + d;
         if (r.owner) down(&s, &fan[(r.local + d) % 2]);
-        if (d > 0) others(&s, CG_STEP_RECV, depth, d - 1);
+        if (i > 0) others(&s, CG_STEP_RECV, depth, inner, i - 1);
     }
-    others(&s, CG_STEP_RECV, depth, depth - 1);
+    others(&s, CG_STEP_RECV, depth, inner, depth - 1);
     return cg_build_ranges(req, plan, nchan, r.rails * depth);
 }

@@ -68,6 +68,10 @@ static const struct rail_choice {
     {"rail_doubling", CG_COLL_ALLREDUCE, 1 << 30, 0},
     {"rail_ring", CG_COLL_ALLREDUCE, 0, 64},
     {"rails", CG_COLL_ALLREDUCE, 0, 0},
+    {"rail_binomial", CG_COLL_BCAST, 1 << 30, 0},
+    {"rails", CG_COLL_BCAST, 0, 0},
+    {"rail_binomial", CG_COLL_REDUCE, 1 << 30, 0},
+    {"rails", CG_COLL_REDUCE, 0, 0},
 };
 #define NRAIL_CHOICES (sizeof(rail_choices) / sizeof(*rail_choices))
 

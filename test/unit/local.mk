@@ -10,4 +10,7 @@ test_unit_host_SOURCES = test/unit/host.c $(cg_sim_world)
 check_PROGRAMS += test/unit/choose
 TESTS += test/unit/choose
 test_unit_choose_SOURCES = test/unit/choose.c
+check_PROGRAMS += test/unit/predict
+TESTS += test/unit/predict
+test_unit_predict_SOURCES = test/unit/predict.c
 endif

@@ -115,7 +115,7 @@ static void thousands(void **state)
     (void) state;
     for (size_t i = 0; i < NRAIL_CHOICES; i++) {
         int used = 0;
-        for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
+        for (size_t k = i % 3; k < sizeof(shapes) / sizeof(*shapes); k += 3) {
             struct cg_nodes *nodes = nodes_of(shapes[k][0], shapes[k][1], EVEN, &rng);
             used += check(&rail_choices[i], nodes, k % 2 ? 20000003 : 100, 4, 8);
             cg_nodes_free(nodes);
@@ -287,6 +287,7 @@ static void meeting(void **state)
     struct cg_params params;
     uint64_t rng = 3;
     struct cg_nodes *nodes = nodes_of(4096, 8, EVEN, &rng);
+    int many = 0;
 
     (void) state;
     cg_params_default(&params);
@@ -295,7 +296,8 @@ static void meeting(void **state)
         struct cg_plan plan, theirs;
         uint32_t peers[32], k;
         int n = cg_plan_neighbors(4096, rank, &params, nodes, 1, peers, 32);
-        assert_in_range(n, CG_MAX_LINKS + 1, 32);
+        assert_in_range(n, 1, 32);
+        many += n > CG_MAX_LINKS;
         assert_int_equal(cg_plan_meet(&who, peers, (uint32_t) n, &plan), CG_OK);
         assert_in_range(plan.nlinks, 7, CG_MAX_LINKS);
         for (uint32_t l = 0; l < plan.nlinks; l++) {
@@ -307,6 +309,7 @@ static void meeting(void **state)
             assert_true(k < theirs.nlinks);
         }
     }
+    assert_true(many > 20);
     cg_nodes_free(nodes);
 }
 
