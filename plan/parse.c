@@ -122,11 +122,11 @@ static int parse_protocol(const char *word)
 
 /* ---- rows ---- */
 
-/* The fast executor's protocols: one-shot ones serve what is a full exchange, all of them allreduce. */
+/* The fast executor: what is a full exchange by one-shot protocols and copy engines, allreduce by all. */
 static int serves(int protocol, int coll)
 {
     if (CG_COLL_ALLREDUCE == coll) return 1;
-    return (CG_FAST_LL == protocol || CG_FAST_LL128 == protocol) && cg_fast_flow(coll, 0);
+    return (CG_FAST_LL == protocol || CG_FAST_LL128 == protocol || CG_FAST_COPY == protocol) && cg_fast_flow(coll, 0);
 }
 
 /* plan and protocol, which go together. */

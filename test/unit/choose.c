@@ -258,7 +258,7 @@ static void mistakes(void **state)
     refuse("allreduce any any any any ring ll 0", "only - can stand here");
     refuse("scan any any any any - ll 0", "'ll' does not serve scan");
     refuse("bcast any any any any - two_shot 0", "'two_shot' does not serve bcast");
-    refuse("gather any any any any - copy 0", "'copy' does not serve gather");
+    refuse("scan any any any any - copy 0", "'copy' does not serve scan");
     refuse("allreduce any shm any any - ll 0", "'shm' with ll: that needs p2p or any");
     refuse("allreduce host any any any - ll 0", "'host' with ll: that needs device or any");
     refuse("allreduce any any any any ring general 257", "'257' is no number of blocks (0 to 256)");
