@@ -18,7 +18,7 @@
 #include <string.h>
 
 #ifdef __CUDACC__
-#define COLL_GPU_INLINE static inline __host__ __device__
+#define COLL_GPU_INLINE static __host__ __device__ __forceinline__
 #else
 #define COLL_GPU_INLINE static inline
 #endif

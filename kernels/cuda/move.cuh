@@ -127,7 +127,8 @@ template <class GATE> static __device__ __forceinline__ bool cg_move_run(const s
     for (uint32_t k = 0; k < m->nsrc; k++) low |= (size_t) m->src[k];
     for (uint32_t k = 0; k < m->ndst; k++) low |= (size_t) m->dst[k];
     if ((low & 3) || (m->data != CG_NO_GAPS && m->user_dst != CG_NONE)) return cg_move_packs<1, 1>(m, 0, all, gate);
-    ok = low & 15 ? cg_move_packs<2, 4>(m, 0, packs, gate) : cg_move_packs<4, 16>(m, 0, packs, gate);
+    ok = (low & 15) || cg_kind_large(m->kind) ? cg_move_packs<2, 4>(m, 0, packs, gate)
+                                              : cg_move_packs<4, 16>(m, 0, packs, gate);
     if (ok && packs < all) cg_move_packs<1, 1>(m, packs, all, cg_no_gate());
     return ok;
 }

@@ -100,6 +100,7 @@ template <class GATE> static __device__ __forceinline__ bool cg_move_float(const
     uint32_t bits[8];
 
     if (!gate()) return false;
+#pragma unroll 1
     for (uint32_t at = 8 * threadIdx.x; at < m->n; at += 8 * blockDim.x) {
         uint32_t left = m->n - at;
 #pragma unroll 1

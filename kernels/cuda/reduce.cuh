@@ -55,12 +55,15 @@ static __device__ __forceinline__ void cg_reduce_all(uint4 (&x)[N], const uint4 
     for (int i = 0; i < N; i++) x[i] = cg_reduce_pack<OP, T, U>(x[i], y[i]);
 }
 
-/* x = x op y. Every kind that cg_reduce_kind yields has its case. */
+/* More than two packs at once would take registers that are not there. */
+static __device__ __forceinline__ bool cg_kind_large(uint32_t kind) { return kind % CG_TYPE_COUNT >= CG_TYPE_C32; }
+
+/* x = x op y. Every kind that cg_reduce_kind yields has its case, large ones where N is at most 2. */
 template <int N> static __device__ __forceinline__ void cg_reduce(uint32_t kind, uint4 (&x)[N], const uint4 (&y)[N])
 {
 #define ONE(cls, op, type, T, U)                                               \
     case CG_REDOP_##op * CG_TYPE_COUNT + CG_TYPE_##type:                       \
-        cg_reduce_all<cls::cg_do_##op, T, U, N>(x, y);                         \
+        if (N <= 2 || CG_TYPE_##type < CG_TYPE_C32) cg_reduce_all<cls::cg_do_##op, T, U, N>(x, y); \
         break;
 #define UNSIGNED(op)                                                           \
     ONE(cg_int, op, U8, uint8_t, uint8_t)                                              \

@@ -394,7 +394,7 @@ struct cg_gate {
 };
 
 /* The whole block. */
-static __device__ void cg_work(struct cg_worker *w, const struct cg_launch *L, uint32_t chan)
+static __device__ __forceinline__ void cg_work(struct cg_worker *w, const struct cg_launch *L, uint32_t chan)
 {
     uint32_t lane = threadIdx.x, steps = 0;
 
