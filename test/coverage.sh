@@ -13,7 +13,8 @@ command -v gcovr >/dev/null || {
 mkdir -p "$folder" && cd "$folder" || exit 1
 export top_srcdir="$top" top_builddir="$PWD"
 
-programs='test/unit/plan test/unit/plan_faults test/unit/choose test/unit/nodes test/unit/predict test/sim/sim test/sim/exhaustive
+programs='test/unit/plan test/unit/plan_faults test/unit/choose test/unit/nodes test/unit/predict
+    test/sim/sim test/sim/exhaustive
     test/fuzz/plan test/fuzz/table test/proxy/loop test/proxy/transports test/proxy/proxy test/proxy/faults
     test/proxy/example test/proxy/cache test/proxy/every_step test/proxy/ucx_faults test/engine/engine
     test/engine/failures test/engine/paths test/engine/collectives test/engine/choices test/engine/nodes

@@ -440,6 +440,9 @@ int cg_gpu_launch(cudaFunction_t function, int blocks, int threads, unsigned sha
     return cudaLaunchKernel((const void *) function, blocks, threads, &arg, shared, (cudaStream_t) stream);
 }
 
+/* Every rank has a GPU of its own. */
+int cg_gpu_mps(void) { return 0; }
+
 int cg_gpu_range(const void *, uint64_t *base, uint64_t *bytes)
 {
     *base = (uint64_t) arena;

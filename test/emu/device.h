@@ -58,6 +58,7 @@ template <typename T> static inline T __shfl_sync(unsigned, T value, unsigned la
 {
     return (T) emu_shuffle((uint64_t) value, lane);
 }
+static inline unsigned atomicAdd(unsigned *p, unsigned v) { return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }
 static inline unsigned atomicOr(unsigned *p, unsigned v) { return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST); }
 
 /* ---- kernels/cuda/words.cuh ---- */

@@ -93,7 +93,7 @@ class Node(unittest.TestCase):
         self.assertEqual(self.tuned(0)[0], 77)
 
     def test_no_time(self):
-        status, out, rows, _ = self.tuned(2, "--limit", "5.5", "--sizes", "8,16")
+        status, out, rows, _ = self.tuned(2, "--limit", "4", "--sizes", "8,16")
         self.assertEqual(status, 1)
         self.assertIn("no time for one round", out)
 
