@@ -56,6 +56,14 @@ said() {
     else [ "$n" -gt 0 ] || fail "no '$1'"; fi
 }
 
+# Some rank named both calls, in whichever order: the one who sees the difference first tells the others, so who that is
+# and whether one sees it or all do is a matter of timing.
+said_both() {
+    n=$(grep -c -e "rank [0-9]* of .*called $1.*but rank [0-9]* called $2" \
+        -e "rank [0-9]* of .*called $2.*but rank [0-9]* called $1" "$out")
+    [ "$n" -gt 0 ] || fail "nobody named both '$1' and '$2'"
+}
+
 end() {
     echo "$jobs jobs"
     exit $failed
