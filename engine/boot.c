@@ -304,8 +304,28 @@ int cg_boot_step(struct cg_group *g)
     return finish(g, b->verdict.status);
 }
 
+static int under_way(const struct cg_boot *b)
+{
+    int active = b->msg[0].active | b->msg[1].active;
+
+    for (int i = 0; i < b->npeers; i++) active |= b->talk[i].send.active | b->talk[i].recv.active;
+    return active;
+}
+
+/* MPI may still write to where a message is to go, and no message can be called back once MPI has begun to finalize:
+ * such memory is kept, and found from here. */
+static struct cg_boot *kept;
+
 void cg_boot_close(struct cg_group *group)
 {
-    free(group->boot);
+    struct cg_boot *b = group->boot;
+
     group->boot = NULL;
+    if (NULL == b) return;
+    if (!under_way(b)) {
+        free(b);
+        return;
+    }
+    b->kept = __atomic_load_n(&kept, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&kept, &b->kept, b, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) continue;
 }

@@ -52,6 +52,7 @@ enum boot_stage {
 
 struct cg_boot {
     int stage, begun, reach, npeers;
+    struct cg_boot *kept; /* the next one that was closed with messages under way */
     uint64_t since; /* us: begin, or the last report of a wait */
     struct boot_hello hello;
     struct boot_verdict verdict, child[2];

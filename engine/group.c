@@ -44,7 +44,7 @@ int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, st
     if (NULL == group) return CG_ERR_NOMEM;
     group->names = malloc(config->size * sizeof(*group->names));
     group->cards = malloc(config->size * sizeof(*group->cards));
-    if (NULL == group->names || NULL == group->cards) {
+    if (NULL == group->names || NULL == group->cards) { /* not among proc's yet */
         free(group->names);
         free(group->cards);
         free(group);
@@ -84,6 +84,15 @@ static void unlink_group(struct cg_group *group)
     *p = group->next;
 }
 
+void cg_group_free(struct cg_group *group)
+{
+    unlink_group(group);
+    cg_nodes_free(group->nodes);
+    free(group->names);
+    free(group->cards);
+    free(group);
+}
+
 void cg_group_free_if_unused(struct cg_group *group)
 {
     if (!group->released || group->head || group->boot || group->boot_busy) return;
@@ -92,11 +101,7 @@ void cg_group_free_if_unused(struct cg_group *group)
     for (int i = 0; i < group->nneighbors && !group->broken; i++) {
         if (group->link[i]) cg_link_release(group->proc->links, group->link[i], group->opno);
     }
-    unlink_group(group);
-    cg_nodes_free(group->nodes);
-    free(group->names);
-    free(group->cards);
-    free(group);
+    cg_group_free(group);
 }
 
 void cg_group_release(struct cg_group *group)

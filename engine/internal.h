@@ -191,6 +191,7 @@ const char *cg_place_hint(void *ctx); /* for the transport, NULL: none */
 
 /* group.c */
 void cg_group_free_if_unused(struct cg_group *group);
+void cg_group_free(struct cg_group *group); /* its memory, whatever is under way; links are left alone */
 void cg_group_break(struct cg_group *group, int status, uint32_t opno); /* opno: the operation that failed */
 /* Set-up for collectives of that reach, if it is not there or under way. */
 int cg_group_reach(struct cg_group *group, int reach);

@@ -162,10 +162,7 @@ void cg_proc_close(struct cg_proc *proc)
         }
         group->tail = NULL;
         cg_boot_close(group);
-        proc->groups = group->next;
-        free(group->names);
-        free(group->cards);
-        free(group);
+        cg_group_free(group);
     }
     cg_links_close(proc->links);
     if (proc->topo) cg_topo_close(proc->topo);
