@@ -267,8 +267,8 @@ static void test_wanted(void **state)
     assert_false(cg_group_wanted(cards, 2, &params, &why));
 }
 
-/* The process ends while others have not come to the communicator's first call: at every stage of the set-up, with calls
- * that carry arrays. Whatever is left is freed, or kept for messages under way (LeakSanitizer looks). */
+/* The process ends while others have not come to the communicator's first call: at every stage of the set-up, with
+ * calls that carry arrays. Whatever is left is freed, or kept for messages under way (LeakSanitizer looks). */
 static void test_end_in_setup(void **state)
 {
     enum { N = 4 };
