@@ -94,6 +94,7 @@ static int fill_links(struct cg_req *req, struct cg_op *op)
 
     req->links = 0;
     req->gpu_recv = 0;
+    req->near = 0;
     for (uint32_t l = 0; l < g->plan.nlinks; l++) {
         int i = neighbor_index(g, g->plan.peer[l]);
         if (i < 0) return CG_ERR_INTERNAL;
@@ -106,6 +107,7 @@ static int fill_links(struct cg_req *req, struct cg_op *op)
         memcpy(link->send_base, end->send_next, sizeof(link->send_base));
         memcpy(link->recv_base, end->recv_next, sizeof(link->recv_base));
         req->links |= 1ull << i;
+        if (NULL == end->proxy) req->near |= 1u << l;
     }
     return CG_OK;
 }

@@ -166,7 +166,7 @@ static int test_host(struct cg_req *req, uint32_t taken)
     for (uint32_t c = 0; c < op->nchan; c++) {
         if ((taken >> c) & 1) continue;
         do {
-            rc = req->pos[c].done ? CG_DONE : cg_host_step(op, c, &req->pos[c], &req->fault);
+            rc = req->pos[c].done ? CG_DONE : cg_host_step(op, c, &req->pos[c], req->near, &req->fault);
             ran += CG_RUN_STEP == rc;
         } while (CG_RUN_STEP == rc && ran < budget);
         if (rc < 0) return rc;

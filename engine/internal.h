@@ -66,6 +66,7 @@ struct cg_req {
     char nothing[8];              /* what neighbours send each other where only headers count */
     uint64_t links;               /* bit per neighbour that takes part */
     uint32_t gpu_recv;            /* bit per link of the plan on which it receives in GPU memory */
+    uint32_t near;                /* bit per link of the plan that is shared memory, for cg_host_step */
     uint32_t peer[CG_MAX_LINKS];  /* ranks behind the descriptor's links */
     const char *plan;             /* or the fast executor's protocol */
     const struct cg_row *row;     /* of the table, that chose it; NULL: none did */

@@ -1,5 +1,5 @@
 cg_sources += kernels/arith.h kernels/flat.h kernels/interp.h kernels/ring.h kernels/step.h kernels/types.def \
-	kernels/host/host.h kernels/cuda/gpu.h \
+	kernels/host/host.h kernels/host/stream.h kernels/cuda/gpu.h \
 	kernels/cuda/fast.h kernels/cuda/survey.h kernels/cuda/survey.c kernels/cuda/current.c \
 	kernels/host/flat.c kernels/host/names.c kernels/host/reduce.c kernels/host/reduce_type.h kernels/host/step.c
 cg_sources += kernels/protocols.def kernels/cuda/lead.h kernels/cuda/lead.c kernels/cuda/share.h

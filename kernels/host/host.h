@@ -26,12 +26,16 @@ const char *cg_redop_name(int redop);
 const char *cg_coll_name(int coll);
 const char *cg_step_name(int opcode);
 
+/* near: bit l says that what is sent on link l is next read by another CPU of this host (or by a GPU); larger messages
+ * are then written past the cache. 0 is always right. */
+
 /* Run one step of channel chan if it may run. CG_RUN_STEP: a step ran; CG_AGAIN; CG_DONE; or an error with *fault. */
-int cg_host_step(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, struct cg_fault *fault);
+int cg_host_step(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, uint32_t near, struct cg_fault *fault);
 
 /* Sweep all channels until nothing runs or budget steps ran. pos has nchan entries. CG_AGAIN, CG_DONE or an error;
  * *ran is increased by the steps that ran. */
-int cg_host_sweep(const struct cg_op *op, struct cg_pos *pos, int budget, int *ran, struct cg_fault *fault);
+int cg_host_sweep(const struct cg_op *op, struct cg_pos *pos, uint32_t near, int budget, int *ran,
+                  struct cg_fault *fault);
 
 #ifdef __cplusplus
 }

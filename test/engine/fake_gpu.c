@@ -233,7 +233,7 @@ static void run_slots(struct cg_gpu *gpu)
         if (!s->used || CG_AGAIN != s->status) continue;
         for (uint32_t c = 0; c < op_of(s)->nchan; c++) {
             if (rand_r(&fake_seed) % 3 && eligible(gpu, s, c)) {
-                int rc = cg_host_step(op_of(s), c, &s->pos[c], &s->fault);
+                int rc = cg_host_step(op_of(s), c, &s->pos[c], 0, &s->fault);
                 if (rc < 0) s->status = rc;
             }
             done += s->pos[c].done;

@@ -217,7 +217,7 @@ static void advance_job(struct sm_world *w, struct sm_job *job)
         rc = cg_gpu_test(w->gpu[job->rank], job->slot, &job->fault);
     } else {
         if (job->before && job->before->status == CG_AGAIN) return;
-        rc = cg_host_sweep((struct cg_op *) job->op, job->pos, 1000, &ran, &job->fault);
+        rc = cg_host_sweep((struct cg_op *) job->op, job->pos, ~0u, 1000, &ran, &job->fault);
         if (rc == CG_DONE) rc = CG_OK;
     }
     job->status = rc;

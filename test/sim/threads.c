@@ -22,7 +22,7 @@ static int sweep(struct world *w, struct comm *c, uint32_t rank, int *next, int 
 
     if (*next == c->nops) return 1;
     struct part *part = &w->op[c->op[*next]].part[rank];
-    int rc = cg_host_sweep(part->op, part->pos, 16, ran, &fault);
+    int rc = cg_host_sweep(part->op, part->pos, ~0u, 16, ran, &fault);
     if (rc < 0) fatal("rank %u: %s", rank, cg_status_text(rc));
     *next += CG_DONE == rc;
     return *next == c->nops;

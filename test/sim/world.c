@@ -244,7 +244,7 @@ int world_step(struct world *w, int i, uint32_t rank, uint32_t chan)
 
     read_lanes(part->op, chan, &at);
     guard(w, part->op, chan, &at, 1);
-    rc = cg_host_step(part->op, chan, &part->pos[chan], &fault);
+    rc = cg_host_step(part->op, chan, &part->pos[chan], ~0u, &fault);
     if (rc < 0)
         fatal("operation %d, rank %u, channel %u: %s on link %u", i, rank, chan, cg_status_text(rc), fault.link);
     if (CG_RUN_STEP == rc) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The host executor at the edges: mismatched calls, nothing touched before the commit point, the budget of a sweep. */
+#include "kernels/host/stream.h"
 #include "test/sim/world.h"
 
 #include <setjmp.h>
@@ -38,7 +39,7 @@ static void run_both(struct world *w, int *rc, struct cg_fault *fault)
         ran = 0;
         for (int rank = 0; rank < 2; rank++) {
             struct part *part = &w->op[rank].part[rank];
-            rc[rank] = cg_host_sweep(part->op, part->pos, 100, &ran, &fault[rank]);
+            rc[rank] = cg_host_sweep(part->op, part->pos, ~0u, 100, &ran, &fault[rank]);
         }
     }
 }
@@ -133,13 +134,13 @@ static void waits_without_trace(void **state)
     struct cg_pos pos;
 
     (void) state;
-    assert_int_equal(cg_host_step(part->op, 0, part->pos, &fault), CG_RUN_STEP); /* SEND_ALL */
+    assert_int_equal(cg_host_step(part->op, 0, part->pos, ~0u, &fault), CG_RUN_STEP); /* SEND_ALL */
     char *copy = malloc(w->used);
     assert_non_null(copy);
     memcpy(copy, w->block, w->used);
     pos = part->pos[0];
     for (int i = 0; i < 10; i++)
-        assert_int_equal(cg_host_step(part->op, 0, part->pos, &fault), CG_AGAIN);
+        assert_int_equal(cg_host_step(part->op, 0, part->pos, ~0u, &fault), CG_AGAIN);
     assert_memory_equal(&pos, part->pos, sizeof(pos));
     assert_memory_equal(copy, w->block, w->used);
     assert_int_equal(fault.status, CG_OK);
@@ -158,7 +159,7 @@ static void budget(void **state)
     while (done != 3) {
         for (int rank = 0; rank < 2; rank++) {
             struct part *part = &w->op[rank].part[rank];
-            int ran = 0, rc = cg_host_sweep(part->op, part->pos, 3, &ran, &fault);
+            int ran = 0, rc = cg_host_sweep(part->op, part->pos, ~0u, 3, &ran, &fault);
             assert_in_range(ran, 0, 3);
             assert_true(CG_AGAIN == rc || CG_DONE == rc);
             total[rank] += ran;
@@ -170,16 +171,41 @@ static void budget(void **state)
     for (int rank = 0; rank < 2; rank++) {
         struct part *part = &w->op[rank].part[rank];
         int ran = 0;
-        assert_int_equal(cg_host_sweep(part->op, part->pos, 3, &ran, &fault), CG_DONE);
+        assert_int_equal(cg_host_sweep(part->op, part->pos, ~0u, 3, &ran, &fault), CG_DONE);
         assert_int_equal(ran, 0);
     }
     world_free(w);
 }
 
+/* As memcpy, whatever the alignments and lengths, and nothing beside. (Whole plans with it: sim.) */
+static void streaming(void **state)
+{
+    enum { MOST = 70000 };
+    static char from[MOST + 64], to[MOST + 128] __attribute__((aligned(64))), want[MOST + 128];
+    static const size_t large[] = {4095, 4096, 65536, 65537, MOST};
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(from); i++) from[i] = (char) (i * 7 + i / 256);
+    for (size_t n = 0; n < 400 + 5; n++) {
+        size_t bytes = n < 400 ? n : large[n - 400];
+        for (size_t a = 0; a < 32; a++) {
+            size_t b = a * 5 % 17;
+            size_t end = bytes + 128;
+            memset(to, 0x5a, end);
+            memset(want, 0x5a, end);
+            memcpy(want + 32 + a, from + b, bytes);
+            cg_stream_copy(to + 32 + a, from + b, bytes);
+            cg_stream_end();
+            assert_memory_equal(to, want, end);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(mismatch), cmocka_unit_test(other_number),
-                                       cmocka_unit_test(waits_without_trace), cmocka_unit_test(budget)};
+                                       cmocka_unit_test(waits_without_trace), cmocka_unit_test(budget),
+                                       cmocka_unit_test(streaming)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
