@@ -135,6 +135,7 @@ int cg_op_build(struct cg_req *req)
     op->slot_bytes = (uint32_t) g->params.slot_bytes;
     op->slots = (uint32_t) g->params.slots;
     req->nchan = op->nchan;
+    memset(req->pos, 0, op->nchan * sizeof(req->pos[0]));
     req->plan = g->plan.name;
     req->row = g->plan.row;
     return fill_links(req, op);

@@ -185,7 +185,7 @@ static struct cg_req *new_req(struct cg_proc *proc)
         req = aligned_alloc(64, sizeof(*req));
         if (NULL == req) return NULL;
     }
-    memset(req, 0, offsetof(struct cg_req, op));
+    memset(req, 0, offsetof(struct cg_req, pos));
     req->gpu_slot = req->fast_id = -1;
     return req;
 }
@@ -239,7 +239,7 @@ int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complet
         req->complete = complete;
         req->ctx = ctx;
         req->bytes = cg_call_known(call->coll) ? call->count * (uint64_t) cg_type_size(call->type) : 0;
-        req->moved_at = req->posted_at = cg_now_us();
+        if (CG_AT_HOST != group->at) req->posted_at = cg_now_us();
         if (group->tail) {
             group->tail->next = req;
         } else {

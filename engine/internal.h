@@ -158,6 +158,7 @@ struct cg_proc {
     int topo_tried;
     uint32_t local_rank, local_size;
     struct cg_gpu *gpu[CG_MAX_GPUS];
+    int ndevices; /* of these are looked at: behind the last that was opened */
     struct cg_fast *fast[CG_MAX_GPUS];
     struct cg_fast_grave *graves;
     int fast_big;                 /* the one big window of this process is spoken for */

@@ -204,6 +204,7 @@ struct cg_gpu *cg_proc_gpu(struct cg_proc *proc, int device)
             gpu_give_up(proc, device, why);
             return NULL;
         }
+        if (device >= proc->ndevices) proc->ndevices = device + 1;
     }
     if (CG_OK != gpu_register_regions(proc, device)) {
         gpu_give_up(proc, device, "shared memory cannot be registered with CUDA (cudaHostRegister); "
@@ -284,7 +285,7 @@ int cg_proc_progress(struct cg_proc *proc)
     int ended = 0;
 
     if (cg_proc_idle(proc) || !cg_proc_trylock(proc)) return 0;
-    for (int d = 0; d < CG_MAX_GPUS; d++) {
+    for (int d = 0; d < proc->ndevices; d++) {
         if (proc->gpu[d] && cg_gpu_busy(proc->gpu[d])) cg_gpu_progress(proc->gpu[d]);
         if (proc->fast[d] && cg_fast_busy(proc->fast[d])) cg_fast_progress(proc->fast[d]);
     }

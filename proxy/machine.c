@@ -321,34 +321,33 @@ static struct cg_report report_now(const struct cg_proxy_link *link)
     return r;
 }
 
-static int is_due(const struct cg_proxy_link *link, const struct cg_report *r)
+/* Seen in every pass: nothing is copied before it has to be. */
+static int is_due(const struct cg_proxy_link *link)
 {
-    const struct cg_report *last = &link->reported;
+    const struct cg_report *now = &link->now, *last = &link->reported;
 
-    if (r->closed != last->closed || r->failed != last->failed || r->passed - last->passed >= PASSED_STEP) return 1;
+    if (now->closed != last->closed || now->failed != last->failed || now->passed - last->passed >= PASSED_STEP)
+        return 1;
     for (int c = 0; c < CG_MAX_CHAN; c++) {
-        if (r->consumed[c] - last->consumed[c] >= link->config.slots / 2) return 1;
+        uint64_t consumed = cg_load_acquire(&link->config.out->chan[c].head);
+        if (consumed - last->consumed[c] >= link->config.slots / 2) return 1;
     }
-    return link->quiet >= IDLE_PASSES && memcmp(r, last, sizeof(*r));
-}
-
-int cg_proxy_report_due(const struct cg_proxy_link *link)
-{
+    if (link->quiet < IDLE_PASSES) return 0;
     struct cg_report r = report_now(link);
-
-    return is_due(link, &r);
+    return 0 != memcmp(&r, last, sizeof(r));
 }
+
+int cg_proxy_report_due(const struct cg_proxy_link *link) { return is_due(link); }
 
 static int report_idle(struct cg_proxy_link *link, struct cg_machine *m)
 {
-    struct cg_report r = report_now(link);
     int rc;
 
-    if (!is_due(link, &r)) return 0;
-    link->out = r;
+    if (!is_due(link)) return 0;
+    link->out = report_now(link);
     rc = post_send(link, m, LANE_CONTROL, &link->out, sizeof(link->out), NULL);
     if (rc) return CG_AGAIN == rc ? 0 : rc;
-    link->reported = r;
+    link->reported = link->out;
     return advance(link, m, REPORT_POSTED, 1);
 }
 
@@ -421,7 +420,29 @@ int cg_proxy_sends_pending(const struct cg_proxy_link *link)
     return REPORT_IDLE != link->machine[REPORTER].state;
 }
 
-int cg_machine_step(struct cg_proxy_link *link, struct cg_machine *m) { return states[m->state].step(link, m); }
+/* A channel that nobody uses costs little. The first channel's receiver is what small messages wait for; slots that my
+ * executors publish are seen here. */
+static int rests(const struct cg_proxy_link *link, const struct cg_machine *m)
+{
+    long i = m - link->machine;
+
+    if (m->idle < REST_AFTER || LISTENER == i || RECEIVER == i || REPORTER == i || ENDED == m->state) return 0;
+    if (i >= SENDER && cg_load_relaxed(&link->config.out->chan[m->chan].tail) > m->posted) return 0;
+    return 0 != (m->idle + (uint32_t) i) % REST_STRIDE;
+}
+
+int cg_machine_step(struct cg_proxy_link *link, struct cg_machine *m)
+{
+    int rc;
+
+    if (rests(link, m)) {
+        m->idle++;
+        return 0;
+    }
+    rc = states[m->state].step(link, m);
+    m->idle = rc ? 0 : m->idle + 1;
+    return rc;
+}
 
 void cg_machine_end(struct cg_proxy_link *link, struct cg_machine *m) { set_state(link, m, ENDED); }
 

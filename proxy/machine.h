@@ -21,6 +21,8 @@
 #define IDLE_PASSES 64     /* progress calls without event after which what is not due is reported as well */
 #define LINGER_PASSES 1024 /* ... after which a link without tenant, or whose tenant rests, needs no more progress: a
                             * transport may still have to push bytes of a send that is complete */
+#define REST_AFTER 16      /* steps without event, after which a machine that need not be quick ... */
+#define REST_STRIDE 8      /* ... is stepped in every eighth pass only */
 #define LANE_CONTROL 0xff
 #define LANE_SLOTS 64 /* at most: a bit for each in cg_machine.in_gpu */
 
@@ -42,7 +44,7 @@ enum cg_proxy_state {
  * `shown` to `done` have arrived and are not published. */
 struct cg_machine {
     enum cg_proxy_state state;
-    uint32_t chan;
+    uint32_t chan, idle; /* idle: passes since its last event */
     uint64_t posted, done, shown;
     uint64_t granted; /* of a sender: what the peer has consumed */
     uint64_t in_gpu;  /* of a receiver: bit n % slots: message n is received in GPU memory */
