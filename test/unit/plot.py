@@ -15,6 +15,12 @@ bytes,us,us_worst,nccl_us,ceiling_us
 1048576,9.5,9.9,24.4,8.0
 """
 
+SEVERAL = """collective,bytes,us,nccl_us
+gather,8,1,2
+scatter,8,3,4
+gather,16,1,2
+"""
+
 
 def plot(out, *arguments):
     command = [sys.executable, os.path.join(BENCH, "plot"), "--out", out, *arguments]
@@ -28,6 +34,9 @@ def picture(out, name):
 
 def main():
     if importlib.util.find_spec("matplotlib") is None:
+        system = "/usr/bin/python3"  # Debian's, for which python3-matplotlib is; another one may come first in PATH
+        if os.path.realpath(sys.executable) != os.path.realpath(system) and os.access(system, os.X_OK):
+            os.execv(system, [system, os.path.abspath(__file__)])
         print("no matplotlib")
         return 77
     measured = os.path.join(BENCH, "results", "2026-11-30-h200-shared-osu-allreduce.csv")
@@ -44,6 +53,11 @@ def main():
         assert "2 ranks sharing one H200 under MPS" in first and "NCCL" not in first
         assert len(first) < 100000, len(first)
         assert plot(out, "--limit", "392", measured).returncode == 0 and picture(out, "allreduce") == first, "differs"
+        with open(made, "w") as table:
+            table.write(SEVERAL)
+        done = plot(out, "--prefix", "x-", made)
+        assert done.returncode == 0 and sorted(done.stdout.split("\n"))[1].endswith("x-gather.svg: made"), done.stdout
+        assert "gather: time" in picture(out, "x-gather") and "scatter: time" in picture(out, "x-scatter")
         done = plot(out, empty)
         assert done.returncode == 1 and "no column bytes" in done.stdout, done.stdout
     return 0
