@@ -233,11 +233,11 @@ static void add_checks(const struct cg_req *req, struct cg_fast_op *op)
     op->ncheck = g->nneighbors;
 }
 
-/* Calls that follow each other within the linger time are worth lingering for; one miss ends that. */
 static int expect_soon(struct cg_group *g, uint64_t now)
 {
-    g->fast.soon = now > g->fast.ended_at + (uint64_t) g->proc->params.linger_us ? 0 : g->fast.soon + 1;
-    return g->fast.soon > 2;
+    uint64_t gap = now > g->fast.ended_at ? now - g->fast.ended_at : 0;
+
+    return cg_soon(&g->fast.soon, gap, (uint64_t) g->proc->params.linger_us);
 }
 
 int cg_fast_dispatch(struct cg_req *req)

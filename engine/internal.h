@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "engine/engine.h"
+#include "engine/soon.h"
 #include "kernels/cuda/fast.h"
 #include "kernels/cuda/gpu.h"
 #include "kernels/host/host.h"
@@ -84,7 +85,8 @@ struct cg_boot; /* boot.c */
  * operation takes the fast path if all ranks announce it. */
 enum cg_fast_state { CG_FAST_OFF, CG_FAST_OFFERED, CG_FAST_EXPORTED, CG_FAST_READY, CG_FAST_FAILED };
 struct cg_fast_part {
-    int state, device, soon, big;
+    int state, device, big;
+    struct cg_soon soon;
     int shared;                   /* some ranks share a GPU */
     int kind;                     /* as announced: CG_EXEC_FAST, or CG_EXEC_FAST_LL where LL128 cannot be had */
     struct cg_fast *exec;

@@ -13,4 +13,7 @@ test_unit_choose_SOURCES = test/unit/choose.c
 check_PROGRAMS += test/unit/predict
 TESTS += test/unit/predict
 test_unit_predict_SOURCES = test/unit/predict.c
+check_PROGRAMS += test/unit/soon
+TESTS += test/unit/soon
+test_unit_soon_SOURCES = test/unit/soon.c
 endif
