@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- worker --- */
 
@@ -175,8 +176,9 @@ static int ucx_connect(struct cg_net *net, const void *handle, size_t len, int r
     if (!ep) return marked ? CG_ERR_NOMEM : CG_ERR_ARG;
     rc = ucp_ep_create(net->worker, &params, &ep->ucp);
     if (UCS_OK != rc) {
-        cg_log(0, "ucp_ep_create: %s: UCX_TLS and UCX_NET_DEVICES must leave a transport that reaches the peer%s",
-               ucs_status_string(rc), remote ? " and reports its death (tcp does, shared memory does not)" : "");
+        cg_log(0, "ucp_ep_create: %s: UCX_TLS and UCX_NET_DEVICES must leave a transport that reaches the peer%s%s",
+               ucs_status_string(rc), remote ? " and reports its death (tcp does, shared memory does not)" : "",
+               access("/sys/class/net", F_OK) ? "; here is no /sys/class/net, where UCX looks for interfaces" : "");
         free(ep);
         return UCS_ERR_NO_MEMORY == rc ? CG_ERR_NOMEM : CG_ERR_NET;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The proxy over every transport, and over the loop transport with delays, reordering and little room. */
 #include "test/proxy/ends.h"
+#include "test/proxy/reach.h"
 
 #include <stdio.h>
 
@@ -66,6 +67,7 @@ static void test_stream_transports(void **state)
 
     (void) state;
     for (const struct cg_net_ops *const *row = cg_transports; *row; row++) {
+        if (!test_reaches(*row, NULL)) continue;
         opened += stream(*row, NULL, 1024, 8, 300, 1);
         opened += stream(*row, NULL, 65536, 4, 50, 2);
     }
