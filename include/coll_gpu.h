@@ -69,7 +69,11 @@ static inline void coll_gpu_call(enum coll_gpu_format format, enum coll_gpu_what
 {
     MPI_Count bytes;
 
+#if MPI_VERSION >= 4
+    MPI_Type_size_c(*type, &bytes);
+#else
     MPI_Type_size_x(*type, &bytes);
+#endif
     coll_gpu_reduce(format, what, in, inout, (size_t) *count * (size_t) bytes / (size_t) coll_gpu_format_bytes(format));
 }
 

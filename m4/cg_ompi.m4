@@ -40,7 +40,8 @@ done
 for cg_dir in $cg_libdirs; do MPI_LIBS="$MPI_LIBS -L$cg_dir"; done
 AS_IF([test "$with_ompi" != yes], [for cg_dir in $cg_libdirs; do MPI_LIBS="$MPI_LIBS -Wl,-rpath,$cg_dir"; done])
 OMPI_LIBS=$MPI_LIBS
-MPI_LIBS="$MPI_LIBS -lmpi"
+dnl From 6.0 on handles such as MPI_COMM_WORLD are in a library of their own.
+for cg_lib in `$MPICC --showme:libs`; do MPI_LIBS="$MPI_LIBS -l$cg_lib"; done
 AS_IF([test "$OMPI_MAJOR" -ge 6], [OMPI_LIBS="$OMPI_LIBS -lopen_mpi"], [OMPI_LIBS="$OMPI_LIBS -lmpi"])
 
 AS_IF([test -z "$cg_internal"], [AC_MSG_ERROR(m4_normalize([
@@ -76,12 +77,14 @@ CFLAGS=$cg_save_CFLAGS
 
 cg_save_LIBS=$LIBS
 LIBS="$MPI_LIBS $LIBS"
+CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS"
 AC_MSG_CHECKING([whether MPI programs link])
-AC_LINK_IFELSE([AC_LANG_SOURCE([[int MPI_Finalize(void); int main(void) { return MPI_Finalize(); }]])],
+AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Barrier(MPI_COMM_WORLD);]])],
     [AC_MSG_RESULT([yes])],
     [AC_MSG_RESULT([no])
     AC_MSG_ERROR([cannot link with $MPI_LIBS: install libopenmpi-dev or say --with-ompi=DIR])])
 LIBS=$cg_save_LIBS
+CPPFLAGS=$cg_save_CPPFLAGS
 
 AC_MSG_CHECKING([where Open MPI looks for components])
 pkglibdir_ompi=`$OMPI_INFO --path pkglibdir --parsable 2>/dev/null | sed -n 's/^path:pkglibdir://p'`

@@ -275,35 +275,60 @@ static void discard_unexpected(struct cg_net *net, double end)
     }
 }
 
-/* Stuck transports. UCX aborts the process if a worker ends while it still asks for a connection (seen with 1.13), so
- * they are left as they are, where leak checkers find them. */
-static struct cg_net *stuck_nets;
+/* What UCX could not be made to let go, where leak checkers find it. */
+static struct cg_net *left_nets;
 
-static void leave(struct cg_net *net)
+static void leave(struct cg_net *net, const char *what)
 {
-    CG_LOG(1, "UCX still waits for a peer that does not answer; its worker is left as it is");
-    net->next_stuck = __atomic_exchange_n(&stuck_nets, net, __ATOMIC_ACQ_REL);
+    CG_LOG(1, "UCX still waits for a peer that does not answer; its %s is left as it is", what);
+    net->next_left = __atomic_exchange_n(&left_nets, net, __ATOMIC_ACQ_REL);
 }
 
-/* Endpoints go first: that completes their sends. Callbacks may still run until the worker is gone. */
-static void ucx_close(struct cg_net *net)
+static void cancel_requests(struct cg_net *net)
 {
-    double end = cg_ucx_now_ms() + CLOSE_MS;
-
-    discard_unexpected(net, cg_ucx_now_ms() + CANCEL_MS);
-    while (net->eps) drop_ep(net, net->eps, end);
     for (struct req_block *block = net->blocks; block; block = block->next) {
         for (int i = 0; i < REQ_BLOCK; i++) {
             if (REQ_POSTED == block->req[i].state) ucp_request_cancel(net->worker, block->req[i].ucp);
         }
     }
+}
+
+/* Receives end when they are cancelled. Not so a send by rendezvous that nobody receives, on an endpoint without error
+ * handling. */
+static int holds_requests(const struct cg_net *net)
+{
+    int n = 0;
+
+    for (const struct req_block *block = net->blocks; block; block = block->next) {
+        for (int i = 0; i < REQ_BLOCK; i++)
+            n += REQ_POSTED == block->req[i].state || REQ_ORPHAN == block->req[i].state;
+    }
+    return n > 0;
+}
+
+/* Endpoints go first: that completes their sends. Callbacks may still run until the worker is gone. UCX aborts the
+ * process if a worker ends while it still asks for a connection (seen with 1.13), or a context while a send holds
+ * memory that it has registered (seen with 1.18). */
+static void ucx_close(struct cg_net *net)
+{
+    double end = cg_ucx_now_ms() + CLOSE_MS;
+    int held;
+
+    discard_unexpected(net, cg_ucx_now_ms() + CANCEL_MS);
+    while (net->eps) drop_ep(net, net->eps, end);
+    cancel_requests(net);
     while (ucp_worker_progress(net->worker) && cg_ucx_now_ms() < end) continue; /* what closing has left to do */
     discard_unexpected(net, end);
     if (net->stuck) {
-        leave(net);
+        leave(net, "worker");
         return;
     }
+    held = holds_requests(net);
     ucp_worker_destroy(net->worker);
+    if (held) {
+        leave(net, "context");
+        return;
+    }
     ucp_cleanup(net->context);
     while (net->blocks) {
         struct req_block *block = net->blocks;

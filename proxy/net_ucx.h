@@ -50,7 +50,7 @@ struct cg_net {
     char discarded[4096]; /* see discard_unexpected */
     int cuda;             /* UCX can access CUDA memory */
     int stuck;            /* closing an endpoint took too long */
-    struct cg_net *next_stuck;
+    struct cg_net *next_left;
 };
 
 int cg_ucx_status(ucs_status_t status);
