@@ -3,7 +3,7 @@
 # Where /sys is empty, as in a chroot, UCX finds no network interface: the tests leave out what cannot work there,
 # nothing leaks, and the refused connection names the cause.
 unshare -m sh -c 'mount -t tmpfs none /sys' 2>/dev/null || {
-    echo "skipped: no mount namespace without rights"
+    echo "skipped: no mount namespace here"
     exit 77
 }
 log=$(mktemp) || exit 99
