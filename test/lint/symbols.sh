@@ -12,7 +12,7 @@ complain() { sed "s|^|$(basename "$component"): $1|" | grep . && bad=1; }
 # Undefined symbols: Open MPI, UCX, hwloc, and the C library with its version names. CUDA's driver is opened at run
 # time, its runtime is inside, C++ is not needed.
 nm -D --undefined-only "$component" | awk '{ print $NF }' |
-    grep -v -E -e '^(ompi|opal|orte|mca|pmix|PMPI|MPI)_' -e '^(ucp|ucs|hwloc)_' -e '@GLIBC_' -e '@GCC_' \
+    grep -v -E -e '^(ompi|opal|orte|mca|pmix|PMIx|PMPI|MPI)_' -e '^(ucp|ucs|hwloc)_' -e '@GLIBC_' -e '@GCC_' \
         -e '^(_ITM_(de)?registerTMCloneTable|__gmon_start__)$' >"${TMPDIR:-/tmp}/lint.$$"
 complain 'needs symbol ' <"${TMPDIR:-/tmp}/lint.$$"
 

@@ -3,7 +3,8 @@
 #     make check TESTS=test/mpi/types.sh
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${MPIRUN:=mpirun}" "${OMPI_INFO:=ompi_info}"
 : "${RUN:=$top_builddir/run-in-tree}"
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # 4.1, from 5.0 on
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 out=$(mktemp) || exit 99
 trap 'rm -f "$out"' EXIT
 failed=0 jobs=0 fake= rank= setting=

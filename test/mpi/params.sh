@@ -29,7 +29,7 @@ others=verbose=0
 alone native OMPI_MCA_coll_gpu_enable=always
 on_rank
 ok 3 "enable=auto verbose=2" errors served
-said "MPI COMMUNICATOR .*, 3 ranks: next component: " 3
+said "MPI COMM.*, 3 ranks: next component: " 3
 
 launch "$OMPI_INFO" --param coll gpu --level 9 >"$out" 2>&1
 jobs=$((jobs + 1))
