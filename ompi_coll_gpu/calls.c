@@ -3,6 +3,8 @@
  * and op where it reduces, the members; whether one that is not gets staged is each rank's own affair. */
 #include "ompi_coll_gpu/coll_gpu.h"
 
+#include "kernels/host/host.h"
+
 #include <stdlib.h>
 
 struct waiting {
@@ -228,21 +230,28 @@ int cg_call_nonblocking(cg_module_t *m, const struct cg_args *a, ompi_request_t 
     return rc;
 }
 
+/* Host copies of device buffers are reduced as the engine would: the same bits as in a collective. */
+static int reduce_local(const cg_module_t *m, const struct cg_job *job, const struct cg_args *a)
+{
+    const mca_coll_base_comm_coll_t *next = &m->saved;
+    int type, redop, copied = job->send.copy || job->recv.copy;
+
+    if (!copied || !ompi_op_is_intrinsic(a->op) || !cg_typemap(a->rtype, a->op, &type, &redop))
+        return next->coll_reduce_local(a->sbuf, a->rbuf, a->rcount, a->rtype, a->op, next->coll_reduce_local_module);
+    cg_fold_host(type, redop, a->rbuf, (const char *const[]){a->sbuf, a->rbuf}, 2, (size_t) a->rcount);
+    return MPI_SUCCESS;
+}
+
 int cg_call_local(cg_module_t *m, const struct cg_args *a)
 {
-    mca_coll_base_comm_coll_t *next = &m->saved;
     struct cg_job job = {0};
     struct cg_role role = {.size = 1, .sends = 1, .recvs = 1};
     struct cg_args down;
     int rc;
 
-    if (cg_pass())
-        return next->coll_reduce_local(a->sbuf, a->rbuf, a->rcount, a->rtype, a->op, next->coll_reduce_local_module);
+    if (cg_pass()) return reduce_local(m, &job, a);
     rc = cg_stage(&job, &role, a, &down);
-    if (rc == MPI_SUCCESS) {
-        rc = next->coll_reduce_local(down.sbuf, down.rbuf, a->rcount, a->rtype, a->op, next->coll_reduce_local_module);
-        rc = cg_job_drain(&job, rc);
-    }
+    if (rc == MPI_SUCCESS) rc = cg_job_drain(&job, reduce_local(m, &job, &down));
     cg_job_close(&job);
     return rc;
 }

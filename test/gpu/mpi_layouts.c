@@ -162,7 +162,7 @@ static void arguments(struct call *c)
     const struct block *out = &s.send.block[0], *in = &s.recv.block[0];
     char *sbuf = s.send.buf.p + GUARD, *rbuf = s.recv.buf.p + GUARD;
 
-    every_poison(c);
+    every_poison(c, 0);
     c->coll = s.coll;
     c->comm = MPI_COMM_WORLD;
     c->root = s.root;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reductions of complex numbers, value-and-index pairs with their gaps, and the types of coll_gpu.h on device memory
- * have the same bits as on host memory, where test/mpi/types and test/mpi/reduce check them. Gaps survive. Collectives
+ * have the same bits as on host memory, where test/mpi/types and test/mpi/every check them. Gaps survive. Collectives
  * that reduce, in place and not; MPI_Reduce_local. */
 #include "include/coll_gpu.h"
 #include "test/gpu/gpu_test.h"

@@ -1,311 +1,124 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every collective that moves data, in every form, in place and not, with every root, over types with and without gaps
- * that differ between ranks, against what its definition says. What is insignificant is poisoned; guards, gaps, what is
- * not received and the send buffer must survive. (Reductions: reduce.c.) */
+ * Every collective in every form, over types with and without gaps, of every type with every operation, in place and
+ * not, with every root, in every mixture of memory, against what its definition says: all of it, or cases drawn.
+ * What is insignificant is poisoned; guards, gaps, what is not received and the send buffer must survive. */
 #include "test/mpi/every.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct world w;
+/* ---- areas ---- */
 
-/* One direction of a call on this rank. */
-struct side {
-    int on, blocks;
-    struct block {
-        const struct layout *layout;
-        size_t units;
-        ptrdiff_t at;             /* origin of unit 0, from the buffer */
-        int from, key;            /* of the data */
-    } block[MOST];
-    size_t end;                   /* of all blocks */
-};
-
-static struct test {
-    enum every coll;
-    enum form form;
-    int in_place, root, family, mixed, count; /* mixed: layouts differ between ranks */
-} t;
-static struct area send, recv;
-static struct side out, in;
-static int counts[2][MOST], disps[2][MOST];
-static MPI_Aint wdisps[2][MOST];
-static MPI_Datatype types[2][MOST];
-static uint64_t cases, posts; /* posts: native ones */
-static int staged;
-
-/* ---- what a collective is ---- */
-
-enum { PARTS = 1, TYPED = 2 };
-static int sends_parts(void) { return t.coll == Scatterv || t.coll == Alltoallv || t.coll == Neighbor_alltoallv; }
-static int typed(void) { return t.coll == Alltoallw || t.coll == Neighbor_alltoallw; }
-static int recvs_parts(void)
+static void allocate(struct area *a, size_t bytes)
 {
-    return t.coll == Allgatherv || t.coll == Gatherv || t.coll == Alltoallv || t.coll == Neighbor_allgatherv ||
-           t.coll == Neighbor_alltoallv;
-}
-static int irregular(void) { return sends_parts() || recvs_parts() || typed(); }
-static int to_root(void) { return t.coll == Gather || t.coll == Gatherv; }
-static int from_root(void) { return t.coll == Bcast || t.coll == Scatter || t.coll == Scatterv; }
-static int rooted(void) { return to_root() || from_root(); }
-static int neighbors(void) { return t.coll >= Neighbor_allgather; }
-static int to_each(void) /* sends different data to different ranks */
-{
-    return t.coll == Scatter || t.coll == Scatterv || (t.coll >= Alltoall && t.coll <= Alltoallw) ||
-           t.coll >= Neighbor_alltoall;
-}
-
-/* Units from one rank to another: equal on both; for alltoall in place the same in both directions. */
-static size_t units(int from, int to)
-{
-    if (!irregular() || from < 0 || to < 0) return (size_t) t.count;
-    if (!to_each()) to = 0;
-    return (size_t) (t.count * ((from + to) % 3) + (from + to + 1) % 2) * (t.count > 0);
-}
-
-static int at_root(void) { return w.inter ? t.root == MPI_ROOT : t.root == w.rank; }
-static int beside_root(void) { return w.inter && t.root == MPI_PROC_NULL; }
-
-static const struct layout *layout(int direction, int peer)
-{
-    int which = t.mixed ? w.me + 2 * direction + (typed() ? peer : 0) : 0;
-
-    /* between groups Open MPI's own Scatterv and Gatherv want types of equal counts */
-    if (w.inter) which = 2 * t.mixed;
-    return every_layout(t.family, which % LAYOUTS);
-}
-
-/* ---- blocks ---- */
-
-static void add(struct side *s, const struct layout *l, size_t n, int from, int key)
-{
-    s->on = 1;
-    s->block[s->blocks++] = (struct block){l, n, 0, from, key};
-}
-
-static void define_sent(void)
-{
-    int n = w.topo ? w.nout : w.peers;
-
-    memset(&out, 0, sizeof(out));
-    if ((from_root() && !at_root()) || (to_root() && (beside_root() || (w.inter && at_root())))) return;
-    if (!to_each()) add(&out, layout(0, 0), units(w.me, 0), w.me, 0);
-    for (int i = 0; i < n && to_each(); i++) {
-        int to = w.topo ? w.out[i] : w.peer[i];
-        add(&out, layout(0, i), units(w.me, to), w.me, w.topo ? i : to);
+    for (int k = 0; every_kinds[k]; k++) {
+        a->room[k] = bytes;
+        a->at[k] = every_alloc(&a->room[k], every_kinds[k], &a->guarded[k]);
     }
-    out.on = 1;
+    a->image = malloc(bytes);
+    a->seen = malloc(bytes);
 }
 
-static void define_received(void)
+void every_areas(struct area *send, struct area *recv, size_t bytes)
 {
-    int n = w.topo ? w.nin : w.peers, key = to_each() ? w.me : 0;
-
-    memset(&in, 0, sizeof(in));
-    if ((to_root() && !at_root()) || (from_root() && (beside_root() || (w.inter && at_root())))) return;
-    if (t.coll == Bcast && at_root()) return;
-    for (int i = 0; i < n && !from_root(); i++) {
-        int from = w.topo ? w.in[i] : w.peer[i];
-        add(&in, layout(1, i), units(from, w.me), from, w.topo && to_each() ? w.in_edge[i] : key);
-    }
-    if (from_root()) {
-        int from = w.inter ? w.peer[t.root] : t.root;
-        add(&in, layout(1, 0), units(from, w.me), from, key);
-    }
-    in.on = 1;
+    allocate(send, bytes + 2 * GUARD);
+    allocate(recv, bytes + 2 * GUARD);
 }
 
-/* Blocks one after another; in parts backwards, with holes between them. */
-static void place(struct side *s, int d, int parts)
+void every_begin(struct area *a, size_t used, char kind, int at_end)
 {
-    ptrdiff_t at = 0;
+    int k = (int) (strchr(every_kinds, kind) - every_kinds), last = at_end && a->guarded[k];
 
-    for (int k = 0; k < s->blocks; k++) {
-        int i = parts || typed() ? s->blocks - 1 - k : k;
-        struct block *b = &s->block[i];
-        if (parts) at += 3 * b->layout->extent;
-        if (typed()) at += 24;
-        b->at = at;
-        at += (ptrdiff_t) b->units * b->layout->extent;
-        counts[d][i] = (int) b->units * b->layout->per_unit;
-        disps[d][i] = (int) (typed() ? b->at : b->at / b->layout->extent * b->layout->per_unit);
-        wdisps[d][i] = b->at;
-        types[d][i] = b->units ? b->layout->type : (MPI_Datatype) MPI_BYTE;
-    }
-    s->end = (size_t) at;
+    a->used = GUARD + used + (last ? 0 : GUARD);
+    a->user = a->at[k] + (last ? a->room[k] - a->used : 0);
+    memset(a->image, 0xa5, a->used);
 }
 
-/* Beyond a border there is nobody to receive from. */
-static void put_block(struct area *a, const struct block *b)
+void every_load(struct area *a) { every_copy(a->user, a->image, a->used); }
+
+char *every_look(struct area *a)
 {
-    if (b->from < 0) return;
-    for (size_t i = 0; i < b->units; i++) every_put(a->image + GUARD + b->at, b->layout, i, b->from, b->key);
+    every_copy(a->seen, a->user, a->used);
+    return a->seen + GUARD;
 }
 
-static void put_all(struct area *a, const struct side *s)
+int every_same(struct area *a, size_t from, size_t to)
 {
-    for (int i = 0; i < s->blocks; i++) put_block(a, &s->block[i]);
+    return !memcmp(a->seen, a->image, GUARD + from) &&
+           !memcmp(a->seen + GUARD + to, a->image + GUARD + to, a->used - GUARD - to);
 }
 
-/* ---- one case ---- */
+/* ---- sizes, mixtures, drawing ---- */
 
-static int one_buffer(void) { return t.coll == Bcast; }
-
-static void set_sent(struct call *c)
+size_t every_count(const struct size *size, size_t unit)
 {
-    if (one_buffer() && beside_root()) c->rcount = t.count, c->rtype = MPI_INT; /* Open MPI looks at them there, too */
-    if (!out.on) return;
-    c->sbuf = out.end || out.blocks == 0 ? send.user + GUARD : NULL;
-    if (one_buffer()) c->rbuf = send.user + GUARD;
-    if (sends_parts() || typed()) {
-        c->scounts = counts[0];
-        c->sdisps = disps[0];
-        c->swdisps = wdisps[0];
-        c->stypes = types[0];
-        c->stype = layout(0, 0)->type;
-    } else {
-        c->scount = t.count;
-        if (out.blocks) c->scount = (int) out.block[0].units;
-        c->scount *= layout(0, 0)->per_unit;
-        c->stype = layout(0, 0)->type;
-    }
-    if (one_buffer()) c->rcount = c->scount, c->rtype = c->stype;
+    ptrdiff_t n = (ptrdiff_t) (size->bytes / unit) + size->count;
+
+    return n > 0 ? (size_t) n : 0;
 }
 
-static void set_received(struct call *c)
+size_t every_most(const struct sweep *s, size_t smallest, size_t largest)
 {
-    if (!in.on) return;
-    c->rbuf = in.end || in.blocks == 0 ? recv.user + GUARD : NULL;
-    if (recvs_parts() || typed()) {
-        c->rcounts = counts[1];
-        c->rdisps = disps[1];
-        c->rwdisps = wdisps[1];
-        c->rtypes = types[1];
-        c->rtype = layout(1, 0)->type;
-    } else {
-        c->rcount = t.count;
-        if (in.blocks) c->rcount = (int) in.block[0].units;
-        c->rcount *= layout(1, 0)->per_unit;
-        c->rtype = layout(1, 0)->type;
-    }
-}
+    size_t most = 0;
 
-/* In place: what this rank would send lies where it would receive it, or stays where it would send it from. */
-static void set_in_place(struct call *c)
-{
-    if (!t.in_place) return;
-    if (from_root() && at_root()) c->rbuf = MPI_IN_PLACE, in.on = 0;
-    if (from_root() || (to_root() && !at_root())) return;
-    c->sbuf = MPI_IN_PLACE;
-    out.on = 0;
-    if (to_each()) {
-        for (int i = 0; i < in.blocks; i++) {
-            struct block b = in.block[i];
-            b.from = w.me;
-            b.key = w.peer[i];
-            put_block(&recv, &b);
-        }
-    } else {
-        put_block(&recv, &in.block[w.rank]);
-    }
-}
-
-static void run(const struct call *c)
-{
-    MPI_Request request;
-    int rc = every_issue(c, t.form, &request);
-
-    CHECK(rc == MPI_SUCCESS, "%s: code %d", every_name[t.coll], rc);
-    for (int round = 0; round < (t.form == PERSISTENT ? 2 : 1) && t.form != BLOCKING; round++) {
-        if (round) every_load(&recv);
-        if (t.form == PERSISTENT) MPI_Start(&request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-    if (t.form == PERSISTENT) MPI_Request_free(&request);
-}
-
-static void verdict(const char *what, int good)
-{
-    CHECK(good, "%s of %s: form %d, in place %d, root %d, family %d, mixed %d, count %d, inter %d", what,
-          every_name[t.coll], t.form, t.in_place, t.root, t.family, t.mixed, t.count, w.inter);
-}
-
-/* Links of every rank to every other (CG_COLL_TABLE). */
-static int all_links(void) { return t.coll == Gatherv || t.coll >= Scatterv; }
-
-/* Of what all ranks know to be nothing, nothing is made; a broadcast to oneself ends in MPI_Bcast. */
-static uint64_t expected_posts(void)
-{
-    if (all_links() && w.size > 17) return 0;
-    if ((t.coll == Neighbor_allgather || t.coll == Neighbor_alltoall) && t.form == BLOCKING) return 0;
-    if (neighbors()) return t.form == PERSISTENT ? 2 : 1;
-    if (t.count == 0 && (!irregular() || t.coll == Allgatherv)) return 0;
-    if (t.coll == Bcast && w.size == 1 && t.form != PERSISTENT) return 0;
-    return t.form == PERSISTENT ? 2 : 1;
-}
-
-static void one_case(void)
-{
-    struct call c = {.coll = t.coll, .comm = w.comm, .root = t.root};
-
-    every_poison(&c);
-    define_sent();
-    define_received();
-    place(&out, 0, sends_parts());
-    place(&in, 1, recvs_parts());
-    every_begin(&send, out.end);
-    every_begin(&recv, in.end);
-    put_all(&send, &out);
-    set_sent(&c);
-    set_received(&c);
-    set_in_place(&c);
-    every_load(&send);
-    every_load(&recv);
-    run(&c);
-    if (in.on) put_all(&recv, &in);
-    verdict("result", every_same(&recv, 0, 0));
-    verdict("send buffer", every_same(&send, 0, 0));
-    cases++;
-    if (!w.inter) posts += expected_posts();
-}
-
-/* ---- all cases ---- */
-
-static int may_be_in_place(void) { return !w.inter && t.coll != Bcast && !neighbors(); }
-
-static void forms(void)
-{
-    for (int form = 0; form < FORMS; form++) {
-        for (int in_place = 0; in_place <= may_be_in_place(); in_place++) {
-            t.form = (enum form) form;
-            t.in_place = in_place;
-            one_case();
+    for (int i = 0; i < s->nsizes; i++) {
+        for (size_t unit = smallest; unit <= largest; unit *= 2) {
+            size_t bytes = every_count(&s->size[i], unit) * unit;
+            if (bytes > most) most = bytes;
         }
     }
+    return most;
 }
 
-static void sweep(const int *sizes, int nsizes, int roots)
+/* "300": so many; "256B": so many bytes, one element less, one more. */
+static void add_sizes(struct sweep *s, const char *text)
 {
-    for (int coll = Bcast; coll < EVERY_COUNT; coll++) {
-        t.coll = (enum every) coll;
-        if (neighbors() != w.topo) continue;
-        /* Open MPI's own takes its displacements for elements on one rank */
-        if (t.coll == Alltoallw && test_size == 1 && staged) continue;
-        for (int i = 0; i < nsizes * FAMILIES * 2; i++) {
-            t.count = sizes[i % nsizes];
-            t.mixed = i / nsizes % 2;
-            t.family = i / nsizes / 2;
-            /* Bruck's algorithm, in Open MPI's own Alltoall for many ranks, wants one layout */
-            if (t.mixed && all_links() && w.size > 17) continue;
-            /* its Allgatherv multiplies received counts with the size of the sent type, which differs */
-            if (t.mixed && t.coll == Allgatherv && staged) continue;
-            for (int root = 0; root < (rooted() ? roots : 1); root++) {
-                t.root = every_root(&w, root);
-                forms();
-            }
-        }
+    char *end;
+    size_t n = strtoull(text, &end, 0);
+
+    if (*end != 'B') {
+        s->size[s->nsizes++] = (struct size){(ptrdiff_t) n, 0};
+        return;
+    }
+    for (int d = -1; d <= 1; d++) s->size[s->nsizes++] = (struct size){d, n};
+}
+
+int every_mixtures(const struct sweep *s)
+{
+    int kinds = (int) strlen(every_kinds);
+
+    return s->kinds ? 1 : kinds > 1 ? 2 * kinds * kinds : 1;
+}
+
+/* In the second half odd ranks have it the other way round. */
+void every_mixture(const struct sweep *s, int mixture, char kind[2])
+{
+    int kinds = (int) strlen(every_kinds), swap = mixture >= kinds * kinds && test_rank % 2;
+
+    for (int d = 0; d < 2; d++) {
+        int k = d != swap ? mixture / kinds % kinds : mixture % kinds;
+        kind[d] = s->kinds ? s->kinds[d] : every_kinds[k];
     }
 }
+
+int every_drawn(struct sweep *s)
+{
+    uint64_t x = s->seed + ++s->total * UINT64_C(0x9e3779b97f4a7c15);
+
+    if (s->counting) return 0;
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    if ((x ^ x >> 31) >> 32 >= s->chance) return 0;
+    s->cases++;
+    return 1;
+}
+
+void every_trace(const char *what)
+{
+    if (getenv("TRACE")) fprintf(stderr, "rank %d: %s\n", test_rank, what);
+}
+
+/* ---- all of it ---- */
 
 /* The fake GPU has an executor: types with gaps are packed there. */
 static int kernels(void)
@@ -315,51 +128,84 @@ static int kernels(void)
     return env && strcmp(env, "0");
 }
 
-static void check_counters(const char *kinds)
+static void check_counters(const struct sweep *s)
 {
-    uint64_t were = test_counter("posts");
+    int device = s->kinds && !strcmp(s->kinds, "dd");
 
-    if (staged) posts = 0;
-    CHECK(were == posts, "%llu calls were native instead of %llu", (unsigned long long) were,
-          (unsigned long long) posts);
-    CHECK(!kernels() || staged || strcmp(kinds, "dd") || test_counter("packed") > posts / 10,
+    CHECK(!kernels() || s->staged || !device || test_counter("packed") > s->posts / 10,
           "a GPU packed for %llu of %llu calls only", (unsigned long long) test_counter("packed"),
-          (unsigned long long) posts);
-    CHECK(!kernels() || strcmp(kinds, "dd") || test_counter("bounced") == 0, "host copies of device buffers");
-    CHECK(!staged || test_counter("staged") > 0 || strcmp(kinds, "dd"), "no call was staged");
+          (unsigned long long) s->posts);
+    CHECK(!kernels() || !device || test_counter("bounced") == 0, "host copies of device buffers");
+    CHECK(!s->staged || test_counter("staged") > 0 || !device, "no call was staged");
 }
 
-/* argv: h or d for send and receive buffers of even ranks, then of odd ranks; native or staged (between groups always
- * staged); the counts. */
+static void all(struct sweep *s)
+{
+    struct world w;
+
+    s->total = 0;
+    every_one_group(&w);
+    every_move(s, &w);
+    every_graph(&w);
+    every_move(s, &w);
+    MPI_Comm_free(&w.comm);
+    if (!s->staged || test_size > 2) { /* Open MPI's own nonblocking ones mix up two edges between two ranks */
+        every_ring(&w);
+        every_move(s, &w);
+        MPI_Comm_free(&w.comm);
+    }
+    if (!s->counting) check_counters(s);
+    every_one_group(&w);
+    every_reduce(s, &w);
+    if (test_size == 1) return;
+    every_two_groups(&w);
+    every_move(s, &w);
+    every_reduce(s, &w);
+    MPI_Comm_free(&w.comm);
+}
+
+static const char *served(const unsigned char seen[2])
+{
+    return seen[0] && seen[1] ? "both" : seen[0] ? "staged" : seen[1] ? "native" : "-";
+}
+
+/* Lines for test/mpi/readme.sh. */
+static void print_served(const struct sweep *s)
+{
+    for (int c = 0; c < EVERY_COUNT; c++) {
+        printf("served %s %s %s %s\n", every_name[c], served(s->served[c][BLOCKING]), served(s->served[c][NONBLOCKING]),
+               served(s->served[c][PERSISTENT]));
+    }
+}
+
+/* argv: h or d for send and receive buffers of even ranks, then of odd ranks, or "all all": every mixture of memory,
+ * and all types; native or staged; sizes (add_sizes). Of "all" so many cases as SAMPLE says, drawn by SEED. */
 int main(int argc, char **argv)
 {
-    int sizes[8], n = 0, most = 0;
-    const char *kinds;
+    static struct sweep s;
+    const char *sample = getenv("SAMPLE"), *seed = getenv("SEED");
+    int rc;
 
     test_init(&argc, &argv, MPI_THREAD_SINGLE);
-    kinds = argv[1 + test_rank % 2];
-    staged = !strcmp(argv[3], "staged");
-    for (; n < argc - 4 && n < 8; n++) {
-        sizes[n] = atoi(argv[4 + n]);
-        if (sizes[n] > most) most = sizes[n];
+    rc = every_memory_open();
+    if (rc) return MPI_Finalize(), rc;
+    s.kinds = strcmp(argv[1], "all") ? argv[1 + test_rank % 2] : NULL;
+    s.staged = !strcmp(argv[3], "staged");
+    s.roots = test_size < 3 ? test_size : 3;
+    for (int i = 4; i < argc && s.nsizes < 20; i++) add_sizes(&s, argv[i]);
+    s.seed = seed ? strtoull(seed, NULL, 0) : 1;
+    s.chance = UINT64_C(1) << 32;
+    if (sample && strcmp(sample, "all")) {
+        s.counting = 1;
+        all(&s);
+        s.counting = 0;
+        if (s.total > strtoull(sample, NULL, 0)) s.chance = strtoull(sample, NULL, 0) * s.chance / s.total;
     }
-    every_areas(&send, &recv, (size_t) (test_size + 3) * (size_t) (2 * most + 5) * 40, kinds);
-    every_one_group(&w);
-    sweep(sizes, n, test_size < 3 ? test_size : 3);
-    every_graph(&w);
-    sweep(sizes, n, 1);
-    MPI_Comm_free(&w.comm);
-    if (!staged || test_size > 2) { /* Open MPI's own nonblocking ones mix up two edges between two ranks */
-        every_ring(&w);
-        sweep(sizes, n, 1);
-        MPI_Comm_free(&w.comm);
+    all(&s);
+    if (test_rank == 0) {
+        printf("%llu of %llu cases, seed %llu\n", (unsigned long long) s.cases, (unsigned long long) s.total,
+               (unsigned long long) s.seed);
+        print_served(&s);
     }
-    check_counters(kinds);
-    if (test_size > 1) {
-        every_two_groups(&w);
-        sweep(sizes, n, 1);
-        MPI_Comm_free(&w.comm);
-    }
-    if (test_rank == 0) printf("%llu cases\n", (unsigned long long) cases);
     return test_end();
 }

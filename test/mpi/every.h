@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every collective in every form, as data: what the programs every.c and reduce.c call, and with which layouts. */
+ * Every collective in every form, as data: what the programs call, with which layouts, in which memory. */
 #ifndef CG_TEST_MPI_EVERY_H
 #define CG_TEST_MPI_EVERY_H
 
@@ -61,8 +61,8 @@ struct call {
     const MPI_Datatype *stypes, *rtypes;
 };
 
-/* All arguments as bad as they can be; those that count are filled in afterwards. */
-void every_poison(struct call *c);
+/* All arguments as bad as they can be, in one of several ways; those that count are filled in afterwards. */
+void every_poison(struct call *c, int turn);
 /* Blocking: from start to end. Otherwise request is under way, or (persistent) inactive. The call's result. */
 int every_issue(const struct call *c, enum form form, MPI_Request *request);
 
@@ -103,17 +103,63 @@ const struct layout *every_layout(int family, int which);
 /* Write, into an image of memory whose unit 0 has its origin at p, unit i as sent by from under key. */
 void every_put(char *p, const struct layout *l, size_t i, int from, int key);
 
-/* Two areas in memory of the kind asked for, and what should be in them. */
-struct area {
-    char *user, *image;
-    size_t used;
-};
+/* ---- memory (every_memory.c, or on GPUs test/gpu/every_cuda.c) ---- */
+
 #define GUARD 256
-void every_areas(struct area *send, struct area *recv, size_t bytes, const char *kinds);
-/* Poison used bytes of the image; its content into the area; compare. */
-void every_begin(struct area *a, size_t used);
+#define KINDS_MOST 8
+/* A letter for each kind of memory that the program offers; h: host memory. */
+extern const char every_kinds[];
+/* Before MPI is used, and when it is not any more. 0, or an exit status. */
+int every_memory_open(void);
+/* Memory of a kind, a letter of every_kinds. *bytes becomes what there is. guarded: whoever goes beyond its end dies. */
+char *every_alloc(size_t *bytes, char kind, int *guarded);
+void every_copy(char *dst, const char *src, size_t bytes);
+
+/* One direction's memory of all kinds, and what is, or should be, in it. The data lie GUARD bytes behind user. */
+struct area {
+    char *user, *image, *seen;
+    size_t used, room[KINDS_MOST];
+    char *at[KINDS_MOST];
+    int guarded[KINDS_MOST];
+};
+void every_areas(struct area *send, struct area *recv, size_t bytes);
+/* So many bytes of data in this kind of memory, between guard bytes or before a guard page; the image is poisoned. */
+void every_begin(struct area *a, size_t used, char kind, int at_end);
+/* The image into the area. */
 void every_load(struct area *a);
-/* 1 if they are equal, but for bytes [from, to) of the data. */
-int every_same(const struct area *a, size_t from, size_t to);
+/* The area's data now; every_same: 1 if they are the image, but for bytes [from, to) of the data. */
+char *every_look(struct area *a);
+int every_same(struct area *a, size_t from, size_t to);
+
+/* ---- sweeps (every.c) ---- */
+
+struct size {
+    ptrdiff_t count;
+    size_t bytes; /* a threshold, from which it is count elements to here */
+};
+/* Which cases are run, and what was seen. */
+struct sweep {
+    struct size size[24];
+    int nsizes, roots;
+    int staged;         /* nothing is native */
+    const char *kinds;  /* of this rank's send and receive buffers, or NULL: all mixtures, all types and operations */
+    int counting;       /* run none */
+    uint64_t seed, chance, total, cases, posts; /* chance: of 2^32; posts: native calls expected */
+    unsigned char served[EVERY_COUNT][FORMS][2]; /* what world ranks of one group saw: staged, native */
+};
+/* Elements or units of so many bytes; the most bytes of all sizes with units of smallest to largest bytes. */
+size_t every_count(const struct size *size, size_t unit);
+size_t every_most(const struct sweep *s, size_t smallest, size_t largest);
+/* How many mixtures of memory; this rank's send and receive kind in one of them. */
+int every_mixtures(const struct sweep *s);
+void every_mixture(const struct sweep *s, int mixture, char kind[2]);
+/* The next case: is it run? */
+int every_drawn(struct sweep *s);
+/* TRACE=1: each case is told before it is run. */
+void every_trace(const char *what);
+
+/* Sweeps over the collectives that move, and those that reduce, of a world. */
+void every_move(struct sweep *s, const struct world *w);
+void every_reduce(struct sweep *s, const struct world *w);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "test/mpi/every.h"
 
-#include "test/mpi/fake_memory.h"
-
 #include <stdlib.h>
+#include <string.h>
 
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define INIT(name) MPI_##name##_init
@@ -18,16 +17,18 @@ const char *const every_name[EVERY_COUNT] = {
 #undef NAME
 };
 
-#define BAD ((void *) 1) /* as a buffer, this is Open MPI's MPI_IN_PLACE */
-
-void every_poison(struct call *c)
+/* As a buffer, 1 is Open MPI's MPI_IN_PLACE. */
+void every_poison(struct call *c, int turn)
 {
-    c->sbuf = c->rbuf = (void *) 16;
-    c->scount = c->rcount = -7;
-    c->stype = c->rtype = (MPI_Datatype) BAD;
-    c->scounts = c->sdisps = c->rcounts = c->rdisps = BAD;
-    c->swdisps = c->rwdisps = BAD;
-    c->stypes = c->rtypes = BAD;
+    static void *const buffers[] = {(void *) 16, NULL, (void *) 1}, *const others[] = {(void *) 1, NULL, (void *) 1};
+    void *bad = others[turn % 3];
+
+    c->sbuf = c->rbuf = buffers[turn % 3];
+    c->scount = c->rcount = turn % 3 == 1 ? 0 : -7;
+    c->stype = c->rtype = (MPI_Datatype) bad;
+    c->scounts = c->sdisps = c->rcounts = c->rdisps = bad;
+    c->swdisps = c->rwdisps = bad;
+    c->stypes = c->rtypes = bad;
 }
 
 int every_issue(const struct call *c, enum form form, MPI_Request *request)
@@ -135,31 +136,4 @@ void every_put(char *p, const struct layout *l, size_t i, int from, int key)
         if (l->basic[j].bytes == 4) memcpy(at, &v, 4);
         else memcpy(at, &d, 8);
     }
-}
-
-/* ---- areas ---- */
-
-static char *seen;
-
-void every_areas(struct area *send, struct area *recv, size_t bytes, const char *kinds)
-{
-    bytes += 2 * GUARD;
-    *send = (struct area){test_alloc(bytes, kinds[0] == 'd'), test_alloc(bytes, 0), 0};
-    *recv = (struct area){test_alloc(bytes, kinds[1] == 'd'), test_alloc(bytes, 0), 0};
-    seen = test_alloc(bytes, 0);
-}
-
-void every_begin(struct area *a, size_t used)
-{
-    a->used = used + 2 * GUARD;
-    memset(a->image, 0xa5, a->used);
-}
-
-void every_load(struct area *a) { test_copy(a->user, a->image, a->used); }
-
-int every_same(const struct area *a, size_t from, size_t to)
-{
-    test_copy(seen, a->user, a->used);
-    return !memcmp(seen, a->image, GUARD + from) &&
-           !memcmp(seen + GUARD + to, a->image + GUARD + to, a->used - GUARD - to);
 }

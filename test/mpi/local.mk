@@ -1,4 +1,4 @@
-mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
+mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/matrix.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
 	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/header.sh test/mpi/params.sh test/mpi/bits.sh \
 	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh test/mpi/pipeline.sh
 mpi_scripts += test/mpi/table.sh test/mpi/perf.sh
@@ -9,8 +9,9 @@ TESTS += $(mpi_scripts)
 test/mpi/hosts_line.log: $(filter-out test/mpi/hosts_line.log test/mpi/pipeline.log, $(TEST_LOGS))
 test/mpi/pipeline.log: $(filter-out test/mpi/pipeline.log, $(TEST_LOGS))
 
+type_rows = test/mpi/type_rows.c test/mpi/type_rows.h
 check_PROGRAMS += test/mpi/types
-test_mpi_types_SOURCES = test/mpi/types.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_types_SOURCES = test/mpi/types.c $(type_rows) test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_mpi_types_CFLAGS = $(cg_cflags)
 test_mpi_types_LDFLAGS = $(cg_ldflags)
 test_mpi_types_LDADD = $(MPI_LIBS) -lpthread -lm
@@ -23,19 +24,13 @@ test_mpi_flat_CFLAGS = $(cg_cflags) $(OMPI_CFLAGS)
 test_mpi_flat_LDFLAGS = $(cg_ldflags) -Wl,--copy-dt-needed-entries
 test_mpi_flat_LDADD = libcg.la $(cg_libs) $(OMPI_LIBS) $(MPI_LIBS) -lpthread -lm
 
+every_sources = test/mpi/every.c test/mpi/every.h test/mpi/every_move.c test/mpi/every_reduce.c test/mpi/every_calls.c \
+	test/mpi/every_world.c $(type_rows) test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 check_PROGRAMS += test/mpi/every
-test_mpi_every_SOURCES = test/mpi/every.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
-	test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_every_SOURCES = $(every_sources) test/mpi/every_memory.c
 test_mpi_every_CFLAGS = $(cg_cflags)
 test_mpi_every_LDFLAGS = $(cg_ldflags)
 test_mpi_every_LDADD = $(MPI_LIBS) -lpthread -lm
-
-check_PROGRAMS += test/mpi/reduce
-test_mpi_reduce_SOURCES = test/mpi/reduce.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
-	test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
-test_mpi_reduce_CFLAGS = $(cg_cflags)
-test_mpi_reduce_LDFLAGS = $(cg_ldflags)
-test_mpi_reduce_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/requests
 test_mpi_requests_SOURCES = test/mpi/requests.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
