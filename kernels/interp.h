@@ -73,22 +73,68 @@ CG_HD uint32_t cg_chunk_elems(const struct cg_range *r, uint32_t nchunks, uint32
     return at >= r->end ? 0 : (uint32_t) cg_min_u64(r->chunk, r->end - at);
 }
 
-/* Blocked programs: elements of the channel's slice of a block; *first counts from the block's start. */
-CG_HD uint32_t cg_slice_elems(const struct cg_range *r, const struct cg_block *b, uint32_t nchan, uint32_t chan,
-                              uint32_t iter, uint64_t *first)
+/* How a blocked program is cut. */
+struct cg_cut {
+    const struct cg_block *block;
+    const struct cg_walk *walk;
+    uint64_t block_len;
+    uint32_t reps, nchan;
+};
+
+/* The block at which a walk is; 0 if it is nowhere. */
+CG_HD int cg_walk_at(const struct cg_walk *w, uint32_t rep, uint32_t *block)
 {
-    uint64_t at = ((uint64_t) iter * nchan + chan) * r->chunk;
-    *first = at;
-    return at >= b->len ? 0 : (uint32_t) cg_min_u64(r->chunk, b->len - at);
+    uint32_t x = w->at + rep - w->from;
+
+    *block = (w->base + (x >= w->wrap ? x - w->wrap : x) * w->stride) & 0xffff;
+    return rep >= w->from && rep < w->to;
 }
 
+/* Elements of the channel's slice of what a step names (a block or a walk); *first: in the buffer. */
+CG_HD uint32_t cg_cut_elems(const struct cg_cut *cut, const struct cg_range *r, uint32_t name, uint32_t chan,
+                            uint32_t iter, uint64_t *first)
+{
+    uint64_t at, offset, len;
+
+    if (cut->reps) {
+        uint32_t slice = iter / cut->reps;
+        if (!cg_walk_at(&cut->walk[name], iter - slice * cut->reps, &name)) return 0;
+        iter = slice;
+    }
+    offset = cut->block_len ? name * cut->block_len : cut->block[name].offset;
+    len = cut->block_len ? cut->block_len : cut->block[name].len;
+    at = ((uint64_t) iter * cut->nchan + chan) * r->chunk;
+    *first = offset + at;
+    return at >= len ? 0 : (uint32_t) cg_min_u64(r->chunk, len - at);
+}
+
+CG_HD struct cg_cut cg_op_cut(const struct cg_op *op)
+{
+    struct cg_cut cut = {cg_op_blocks(op), cg_op_walks(op), op->block_len, op->reps, op->nchan};
+    return cut;
+}
+
+/* *first: in dst. */
 CG_HD uint32_t cg_step_elems(const struct cg_op *op, const struct cg_step *s, uint32_t chan, uint32_t iter,
                              uint64_t *first)
 {
     const struct cg_range *r = &op->range[chan];
+    struct cg_cut cut;
 
-    if (op->nblocks) return cg_slice_elems(r, &cg_op_blocks(op)[s->chunk], op->nchan, chan, iter, first);
-    return cg_chunk_elems(r, op->nchunks, iter, s->chunk, first);
+    if (!op->nblocks) return cg_chunk_elems(r, op->nchunks, iter, s->chunk, first);
+    cut = cg_op_cut(op);
+    return cg_cut_elems(&cut, r, s->chunk, chan, iter, first);
+}
+
+/* Where the operand begins, of a step whose chunk begins at to. */
+CG_HD uint64_t cg_step_from(const struct cg_op *op, const struct cg_step *s, uint32_t chan, uint32_t iter, uint64_t to)
+{
+    struct cg_cut cut;
+
+    if (!op->nblocks || s->from == s->chunk) return to;
+    cut = cg_op_cut(op);
+    cg_cut_elems(&cut, &op->range[chan], s->from, chan, iter, &to);
+    return to;
 }
 
 CG_HD int cg_arrived(const struct cg_op *op, const struct cg_pos *pos, uint32_t chan, uint32_t l)
@@ -143,7 +189,7 @@ CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, s
 {
     const struct cg_range *r = &op->range[chan];
     const struct cg_step *s;
-    uint64_t first, from, to;
+    uint64_t to;
     uint32_t n;
 
     for (;; cg_advance(op, pos)) {
@@ -152,20 +198,16 @@ CG_HD int cg_decide(const struct cg_op *op, uint32_t chan, struct cg_pos *pos, s
             return CG_DONE;
         }
         s = &cg_op_steps(op)[pos->step];
-        n = cg_step_elems(op, s, chan, pos->iter, &first);
+        n = cg_step_elems(op, s, chan, pos->iter, &to);
         if (n > 0) break;
     }
     if (!cg_step_ready(op, pos, chan, s)) return CG_AGAIN;
     act->step = *s;
     act->n = n;
     act->bytes = n * op->esize;
-    from = to = first;
-    if (op->nblocks) {
-        from += cg_op_blocks(op)[s->from].offset;
-        to += cg_op_blocks(op)[s->chunk].offset;
-    }
     act->operand = !cg_step_operand(s->opcode) ? NULL
-                   : ((s->flags & CG_F_DST_OPERAND) ? op->dst : op->src) + from * op->usize;
+                   : ((s->flags & CG_F_DST_OPERAND) ? op->dst : op->src) +
+                         cg_step_from(op, s, chan, pos->iter, to) * op->usize;
     act->dst = cg_step_writes(s->opcode) ? op->dst + to * op->usize : NULL;
     act->in = cg_step_recvs(s->opcode) && !cg_step_all_in(s->opcode) ? cg_in_slot(op, pos, chan, s->rlink) : NULL;
     act->out = cg_step_sends(s->opcode) && !cg_step_all_out(s->opcode) ? cg_out_slot(op, pos, chan, s->slink) : NULL;

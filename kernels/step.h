@@ -18,6 +18,7 @@
 #define CG_MAX_LINKS 16
 #define CG_MAX_STEPS 256
 #define CG_MAX_BLOCKS 130
+#define CG_MAX_WALKS 32
 #define CG_LINK_NONE 0xff
 #define CG_OP_BYTES 4096 /* a descriptor with everything behind it fits */
 
@@ -119,8 +120,8 @@ enum cg_step_flag {
 
 struct cg_step {
     uint8_t opcode, flags, rlink, slink; /* links index cg_op's links; CG_LINK_NONE where unused */
-    uint16_t chunk; /* blocked: the block of dst, and of the message */
-    uint16_t from;  /* blocked: the block of the operand; equally long */
+    uint16_t chunk; /* blocked: the block of dst, and of the message, or the walk that says which */
+    uint16_t from;  /* blocked: the block of the operand, or its walk; equally long */
 };
 CG_STATIC_ASSERT(sizeof(struct cg_step) == 8, "step layout");
 
@@ -129,6 +130,15 @@ CG_STATIC_ASSERT(sizeof(struct cg_step) == 8, "step layout");
  * and lengths count elements; offsets are from src where the block is an operand, from dst where it is written. */
 struct cg_block {
     uint64_t offset, len;
+};
+
+/* Walks (nwalks > 0): for each slice the steps are run reps times, in iterations slice * reps + rep, and a step names
+ * walks instead of blocks. In reps [from, to) a walk is at block base + x * stride (modulo 2^16), where x begins with
+ * at and goes up by one each time, round wrap. In other reps the step is skipped. So a program's length does not
+ * depend on the number of blocks; and where these are all equal they are not listed: block i is block_len elements
+ * from i * block_len on. */
+struct cg_walk {
+    uint16_t base, stride, at, wrap, from, to; /* to - from <= wrap, unless stride is 0 */
 };
 
 /* Elements [begin, end) of one channel, in iters iterations of nchunks chunks of chunk elements. */
@@ -151,8 +161,8 @@ struct cg_link {
 };
 CG_STATIC_ASSERT(sizeof(struct cg_link) == 104, "link layout");
 
-/* One operation ready to run, followed by nlinks links, nsteps steps and nblocks blocks. Buffers are the executor's own
- * to address; src == dst for in place. */
+/* One operation ready to run, followed by nlinks links, nsteps steps, nblocks blocks (none, if block_len says what they
+ * are) and nwalks walks. Buffers are the executor's own to address; src == dst for in place. */
 struct cg_op {
     uint64_t id;          /* never 0, unique within the executor */
     uint64_t prev_id;     /* operation of the same communicator that goes first in each channel, 0 = none */
@@ -168,9 +178,12 @@ struct cg_op {
     uint16_t nblocks;     /* 0: chunks of ranges; else blocked, and ranges say chunk and iters only */
     uint32_t slot_bytes;  /* payload of a slot */
     uint32_t slots;       /* of a lane, a power of two */
-    uint32_t size;        /* bytes of descriptor, links, steps and blocks */
+    uint32_t size;        /* bytes of descriptor and all that follows it */
     uint16_t nall;        /* ALL steps take links before this one */
     uint16_t usize;       /* bytes of an element in src and dst; if not esize, slots hold floats of a narrow type */
+    uint64_t block_len;   /* of equal blocks; 0: they are listed */
+    uint32_t reps;        /* 0 without walks */
+    uint16_t nwalks, pad;
     struct cg_range range[CG_MAX_CHAN];
 };
 
@@ -186,6 +199,11 @@ CG_HD struct cg_step *cg_op_steps(const struct cg_op *op)
 CG_HD struct cg_block *cg_op_blocks(const struct cg_op *op)
 {
     return (struct cg_block *) (cg_op_steps(op) + op->nsteps);
+}
+
+CG_HD struct cg_walk *cg_op_walks(const struct cg_op *op)
+{
+    return (struct cg_walk *) (cg_op_blocks(op) + (op->block_len ? 0 : op->nblocks));
 }
 
 CG_STATIC_ASSERT(sizeof(struct cg_op) % 16 == 0, "links stay aligned");

@@ -84,22 +84,39 @@ uint16_t cg_build_block(struct cg_plan *plan, struct cg_block block)
     return (uint16_t) plan->nblocks++;
 }
 
+void cg_build_equal(struct cg_plan *plan, uint32_t n, uint64_t len, uint32_t reps)
+{
+    plan->nblocks = n;
+    plan->block_len = len;
+    plan->reps = reps;
+}
+
+uint16_t cg_build_walk(struct cg_plan *plan, struct cg_walk walk)
+{
+    if (plan->nwalks == CG_MAX_WALKS) {
+        plan->nsteps = CG_MAX_STEPS + 1; /* refused by cg_plan_build */
+        return 0;
+    }
+    plan->walk[plan->nwalks] = walk;
+    return (uint16_t) plan->nwalks++;
+}
+
 /* nchan is the number of channels over which all ranks spread slices; a rank whose blocks have fewer slices than that
  * needs only so many, and still has each slice where its neighbours have it: in the first iteration. */
 static int set_slices(struct cg_plan *plan, uint32_t nchan, uint64_t chunk, uint32_t times)
 {
-    uint64_t slices = 0, iters;
+    uint64_t slices = cg_ceil_div(plan->block_len, chunk), iters;
 
-    for (uint32_t i = 0; i < plan->nblocks; i++) {
+    for (uint32_t i = 0; i < cg_plan_listed(plan); i++) {
         uint64_t mine = cg_ceil_div(plan->block[i].len, chunk);
         if (mine > slices) slices = mine;
     }
-    iters = cg_ceil_div(slices, nchan);
+    iters = cg_ceil_div(slices, nchan) * cg_plan_reps(plan);
     plan->nchunks = 1;
     plan->nchan = (uint32_t) cg_min_u64(nchan, slices ? slices : 1);
     for (uint32_t c = 0; c < plan->nchan; c++)
         plan->range[c] = (struct cg_range){.chunk = (uint32_t) chunk, .iters = (uint32_t) iters};
-    return iters * times > UINT32_MAX ? CG_ERR_LIMIT : CG_OK;
+    return iters * (plan->reps ? 2 : times) > UINT32_MAX ? CG_ERR_LIMIT : CG_OK; /* a ring's ends may be one link */
 }
 
 int cg_build_slices(const struct cg_plan_request *req, struct cg_plan *plan, uint64_t longest, uint32_t times, int how)

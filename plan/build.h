@@ -3,6 +3,7 @@
 #ifndef CG_PLAN_BUILD_H
 #define CG_PLAN_BUILD_H
 
+#include "kernels/interp.h"
 #include "plan/plan.h"
 
 static inline uint64_t cg_ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
@@ -45,6 +46,22 @@ static inline struct cg_block cg_dst_block(const struct cg_plan_request *req, ui
     return (struct cg_block){i * req->count, req->count};
 }
 
+/* Blocks that a plan lists, and one of them; the cut of its program (kernels/interp.h). */
+static inline uint32_t cg_plan_listed(const struct cg_plan *plan) { return plan->block_len ? 0 : plan->nblocks; }
+static inline struct cg_block cg_plan_block(const struct cg_plan *plan, uint32_t i)
+{
+    return plan->block_len ? (struct cg_block){i * plan->block_len, plan->block_len} : plan->block[i];
+}
+static inline struct cg_cut cg_plan_cut(const struct cg_plan *plan)
+{
+    return (struct cg_cut){plan->block, plan->walk, plan->block_len, plan->reps, plan->nchan};
+}
+/* How often the steps are run for each slice. */
+static inline uint32_t cg_plan_reps(const struct cg_plan *plan) { return plan->reps ? plan->reps : 1; }
+/* Elements of a step in an iteration, and where they begin in dst. */
+uint32_t cg_plan_elems(const struct cg_plan *plan, const struct cg_step *s, uint32_t chan, uint32_t iter,
+                       uint64_t *first);
+
 /* Most ranks of a program with a block for each of them and one more; every rank linked to every other. */
 #define CG_BLOCKED_RANKS 128
 #define CG_LINKED_RANKS (CG_MAX_LINKS + 1)
@@ -66,6 +83,11 @@ int cg_build_chain_ranges(const struct cg_plan_request *req, struct cg_plan *pla
 
 /* Append a block; its number. */
 uint16_t cg_build_block(struct cg_plan *plan, struct cg_block block);
+
+/* The program has n equal blocks of len elements and is repeated reps times for each slice of them. */
+void cg_build_equal(struct cg_plan *plan, uint32_t n, uint64_t len, uint32_t reps);
+/* Append a walk; its number. */
+uint16_t cg_build_walk(struct cg_plan *plan, struct cg_walk walk);
 
 enum cg_slicing { CG_SLICES_FINE = 1 /* as for chains */, CG_SLICES_ONE_CHANNEL = 2 };
 /* Set nchan and the ranges of a blocked program, all blocks of which are there. longest: elements of the longest block
@@ -131,6 +153,7 @@ int cg_rail_binomial_applies(const struct cg_plan_request *req);
 int cg_rail_binomial_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_rails_rooted_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_rails_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_rail_blocks_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_scatter_ring_applies(const struct cg_plan_request *req);
 int cg_scatter_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
 

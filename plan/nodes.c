@@ -85,6 +85,16 @@ static void add_host(struct cg_nodes *nodes, const struct key *key, uint32_t at,
     }
 }
 
+/* One after another, or dealt out, and the like. */
+static void find_strides(struct cg_nodes *nodes)
+{
+    nodes->between = nodes->n > 1 ? nodes->member[nodes->first[1]] : 1;
+    nodes->within = nodes->rails > 1 ? nodes->member[1] : 1;
+    nodes->regular = nodes->rails == nodes->most;
+    for (uint32_t r = 0; r < nodes->nranks; r++)
+        nodes->regular &= r == nodes->node[r] * nodes->between + nodes->local[r] * nodes->within;
+}
+
 struct cg_nodes *cg_nodes_new(uint32_t nranks, const uint64_t *hosts)
 {
     struct cg_nodes *nodes = allocate(nranks);
@@ -104,5 +114,6 @@ struct cg_nodes *cg_nodes_new(uint32_t nranks, const uint64_t *hosts)
         add_host(nodes, key, at, end - at);
     }
     free(key);
+    find_strides(nodes);
     return nodes;
 }

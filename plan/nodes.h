@@ -16,6 +16,8 @@ struct cg_nodes {
     uint32_t nranks, nhosts, n; /* n: nodes, in the order of their lowest ranks; those of a host in a row */
     uint32_t rails, most;       /* fewest and most ranks of a node */
     int contiguous;             /* the ranks of a node are consecutive numbers */
+    int regular;                /* nodes are equal, and rank l of node k is number k * between + l * within */
+    uint32_t between, within;
     uint32_t *node;             /* [rank] */
     uint32_t *local;            /* [rank]: its number in its node */
     uint32_t *first;            /* [n + 1]: the node's first entry in member */

@@ -47,7 +47,10 @@ struct cg_plan {
     struct cg_range range[CG_MAX_CHAN];
     struct cg_step step[CG_MAX_STEPS];
     uint32_t nblocks;
-    struct cg_block block[CG_MAX_BLOCKS];
+    struct cg_block block[CG_MAX_BLOCKS]; /* not listed if block_len, as in struct cg_op */
+    uint64_t block_len;
+    uint32_t reps, nwalks;
+    struct cg_walk walk[CG_MAX_WALKS];
 };
 
 /* Where an algorithm has partial sums: in the receive buffer, in messages, or nowhere, because each element is reduced

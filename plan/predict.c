@@ -3,12 +3,13 @@
 
 #include "core/status.h"
 #include "kernels/interp.h"
+#include "plan/build.h"
 #include "plan/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ITERATIONS 4 /* that are run */
+#define ITERATIONS 4 /* that are run; with walks: slices */
 #define LOOKED_AT 16 /* ranks, of many, whose neighbours are counted */
 
 /* What one rank is sent on one link and channel; times in us, by sequence number modulo slots. */
@@ -112,13 +113,18 @@ static double deliver(struct run *r, uint32_t part, uint32_t l, double t, double
 
 static uint32_t elems_of(const struct run *r, uint32_t part, const struct cg_step *s)
 {
-    const struct cg_plan *plan = &r->plan[part / CG_MAX_CHAN];
-    const struct cg_range *range = &plan->range[part % CG_MAX_CHAN];
     uint64_t first;
 
-    if (plan->nblocks)
-        return cg_slice_elems(range, &plan->block[s->chunk], plan->nchan, part % CG_MAX_CHAN, r->iter[part], &first);
-    return cg_chunk_elems(range, plan->nchunks, r->iter[part], s->chunk, &first);
+    return cg_plan_elems(&r->plan[part / CG_MAX_CHAN], s, part % CG_MAX_CHAN, r->iter[part], &first);
+}
+
+/* Iterations of a part that are run. */
+static uint32_t iters_of(const struct run *r, uint32_t part)
+{
+    const struct cg_plan *plan = &r->plan[part / CG_MAX_CHAN];
+    uint32_t most = ITERATIONS * cg_plan_reps(plan), iters = plan->range[part % CG_MAX_CHAN].iters;
+
+    return iters < most ? iters : most;
 }
 
 /* When all that the step waits for is there; below 0: that is not known yet. */
@@ -174,12 +180,12 @@ static void run_step(struct run *r, uint32_t part, const struct cg_step *s, doub
 static void run_part(struct run *r, uint32_t part)
 {
     const struct cg_plan *plan = &r->plan[part / CG_MAX_CHAN];
-    uint32_t iters = plan->range[part % CG_MAX_CHAN].iters;
+    uint32_t iters = iters_of(r, part), reps = cg_plan_reps(plan);
 
-    if (iters > ITERATIONS) iters = ITERATIONS;
     while (r->iter[part] < iters) {
         if (r->step[part] == plan->nsteps) {
-            r->ended[r->iter[part]] = later(r->ended[r->iter[part]], r->clock[part]);
+            double *ended = &r->ended[r->iter[part] / reps];
+            *ended = later(*ended, r->clock[part]);
             r->step[part] = 0;
             r->iter[part]++;
             continue;
@@ -205,9 +211,7 @@ static int all_done(const struct run *r)
 {
     for (uint32_t part = 0; part < r->n * CG_MAX_CHAN; part++) {
         const struct cg_plan *plan = &r->plan[part / CG_MAX_CHAN];
-        if (part % CG_MAX_CHAN < plan->nchan && r->iter[part] < ITERATIONS &&
-            r->iter[part] < plan->range[part % CG_MAX_CHAN].iters)
-            return 0;
+        if (part % CG_MAX_CHAN < plan->nchan && r->iter[part] < iters_of(r, part)) return 0;
     }
     return 1;
 }
@@ -218,8 +222,10 @@ static double time_of(const struct run *r)
     double end = 0;
 
     for (uint32_t rank = 0; rank < r->n; rank++) {
-        for (uint32_t c = 0; c < r->plan[rank].nchan; c++)
-            iters = r->plan[rank].range[c].iters > iters ? r->plan[rank].range[c].iters : iters;
+        for (uint32_t c = 0; c < r->plan[rank].nchan; c++) {
+            uint32_t mine = r->plan[rank].range[c].iters / cg_plan_reps(&r->plan[rank]);
+            iters = mine > iters ? mine : iters;
+        }
     }
     for (uint32_t i = 0; i < ITERATIONS; i++)
         end = later(end, r->ended[i]);

@@ -16,12 +16,14 @@ static int fill_pieces(struct cg_proof *p)
 
     for (uint32_t rank = 0; rank < p->nranks && CG_OK == rc; rank++) {
         uint32_t n = p->npieces[rank] = cg_spec(p->reqs, rank, all);
+        p->pieces = n > p->pieces ? n : p->pieces;
         p->piece[rank] = malloc((n ? n : 1) * sizeof(*all));
         if (!p->piece[rank]) rc = CG_ERR_NOMEM;
         if (CG_OK == rc) memcpy(p->piece[rank], all, n * sizeof(*all));
     }
     free(all);
-    return rc;
+    if (p->plans[0].nwalks) p->seen = calloc(p->nranks, p->pieces + 1);
+    return p->plans[0].nwalks && !p->seen ? CG_ERR_NOMEM : rc;
 }
 
 static void free_all(struct cg_proof *p)
@@ -35,6 +37,7 @@ static void free_all(struct cg_proof *p)
     free(p->cell);
     free(p->at);
     free(p->npieces);
+    free(p->seen);
     free(p->piece);
     free(p->sent);
     free(p->rcvd);

@@ -23,7 +23,7 @@ struct cg_lane { /* what one rank has been sent on one link */
     uint64_t head, tail;
 };
 
-/* A chunk or block of dst in this iteration: n is 0 until it has been written. */
+/* A chunk, block or walk's block of dst in this iteration: n is 0 until it has been written. */
 struct cg_cell {
     uint32_t n;
     uint64_t at; /* element of dst */
@@ -34,13 +34,17 @@ struct cg_proof {
     const struct cg_plan_request *reqs;
     const struct cg_plan *plans;
     const struct cg_params *params;
-    uint32_t nranks, cells, chan, iter; /* cells: of a rank, at most */
+    uint32_t nranks, cells, chan;       /* cells: of a rank, at most */
+    uint32_t iter;                      /* with walks: the slice */
+    uint64_t weight;                    /* iterations that this one stands for */
     struct cg_exprs *exprs;
     uint8_t *back;           /* [rank][link]: the link's number at its peer */
     struct cg_lane *lane;    /* [rank][link] */
     struct cg_msg *msg;      /* [rank][link][slot] */
     struct cg_cell *cell;    /* [rank][chunk or block] */
-    uint32_t *at, *npieces;  /* [rank]: step; pieces of the result */
+    uint32_t *at, *npieces;  /* [rank]: step, counted on over reps; pieces of the result */
+    uint8_t *seen;           /* [rank][piece]: with walks, a slice of it has been written; else NULL */
+    size_t pieces;           /* of a rank, at most */
     struct cg_piece **piece; /* [rank] */
     uint64_t *sent, *rcvd;   /* [rank][link], weighted by how often the iteration occurs */
     uint64_t *covered;       /* [rank]: elements of dst that have their result */
@@ -53,10 +57,10 @@ int cg_proof_fail(const struct cg_proof *p, const char *fmt, ...) __attribute__(
 
 static inline size_t cg_proof_link(uint32_t rank, uint32_t l) { return (size_t) rank * CG_MAX_LINKS + l; }
 
-/* Chunks or blocks of a plan. */
+/* What a plan's steps can name: walks, blocks or chunks. */
 static inline uint32_t cg_plan_cells(const struct cg_plan *plan)
 {
-    return plan->nblocks ? plan->nblocks : plan->nchunks;
+    return plan->nwalks ? plan->nwalks : plan->nblocks ? plan->nblocks : plan->nchunks;
 }
 
 int cg_proof_bounds(struct cg_proof *p);

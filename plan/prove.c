@@ -4,7 +4,8 @@
  * Why some iterations prove all of them: channels share no lane. Within a channel a program is a sequence of steps that
  * wait on bounded single-reader queues; a step that may run may still run after any step of another rank, so whether
  * it ends, and with what, does not depend on the interleaving. Each iteration is run alone and must leave all lanes
- * empty; of iterations in a row that have the same sizes on all ranks one is run. */
+ * empty; of iterations in a row that have the same sizes on all ranks one is run. With walks all reps of a slice are
+ * one such iteration, and ranks may have different numbers of them. */
 #include "plan/proof.h"
 
 #include "core/status.h"
@@ -60,24 +61,49 @@ static struct cg_value received(const struct cg_proof *p, uint32_t rank, uint32_
     return m->n == n ? m->value : no_value;
 }
 
-static struct cg_value operand_of(const struct cg_proof *p, uint32_t rank, const struct cg_step *s, uint64_t first)
+static uint32_t step_of(const struct cg_proof *p, uint32_t rank) { return p->at[rank] % p->plans[rank].nsteps; }
+
+/* Elements of a rank's present step, and where they are in dst, or in the operand. */
+static uint32_t elems_of(const struct cg_proof *p, uint32_t rank, int operand, uint64_t *first)
 {
     const struct cg_plan *plan = &p->plans[rank];
-    const struct cg_cell *cell = cell_of(p, rank, plan->nblocks ? s->from : s->chunk);
+    struct cg_step s = plan->step[step_of(p, rank)];
+    uint32_t iter = p->iter * cg_plan_reps(plan) + p->at[rank] / plan->nsteps;
 
-    if (s->flags & CG_F_DST_OPERAND) return cell->n ? cell->value : no_value;
-    return (struct cg_value){cg_expr_leaf(rank), first + (plan->nblocks ? plan->block[s->from].offset : 0)};
+    *first = 0;
+    if (p->chan >= plan->nchan || iter >= plan->range[p->chan].iters) return 0;
+    if (operand && plan->nblocks) s.chunk = s.from;
+    return cg_plan_elems(plan, &s, p->chan, iter, first);
+}
+
+/* What this iteration, or rep, has written to a place of dst: by the step's name for it, or by another walk. */
+static struct cg_value written(const struct cg_proof *p, uint32_t rank, uint32_t name, uint64_t at, uint32_t n)
+{
+    for (uint32_t c = 0; c < cg_plan_cells(&p->plans[rank]); c++) {
+        const struct cg_cell *cell = cell_of(p, rank, (name + c) % cg_plan_cells(&p->plans[rank]));
+        if (cell->n == n && cell->at == at) return cell->value;
+    }
+    return no_value;
+}
+
+static struct cg_value operand_of(const struct cg_proof *p, uint32_t rank, const struct cg_step *s, uint32_t n)
+{
+    uint64_t first;
+
+    if (elems_of(p, rank, 1, &first) != n) return no_value;
+    if (s->flags & CG_F_DST_OPERAND) return written(p, rank, p->plans[rank].nblocks ? s->from : s->chunk, first, n);
+    return (struct cg_value){cg_expr_leaf(rank), first};
 }
 
 /* What a step computes: its operand, what it received, or both joined. */
 static struct cg_value value_of(const struct cg_proof *p, uint32_t rank, const struct cg_step *s, struct cg_span in,
-                                uint64_t first, uint32_t n)
+                                uint32_t n)
 {
     const struct cg_plan *plan = &p->plans[rank];
     int all = cg_step_all_in(s->opcode), got = 0;
     struct cg_value sum = no_value, operand = no_value;
 
-    if (cg_step_operand(s->opcode)) operand = operand_of(p, rank, s, first);
+    if (cg_step_operand(s->opcode)) operand = operand_of(p, rank, s, n);
     if (in.from == in.to) return operand;
     for (uint32_t l = in.from; l < in.to; l++) {
         if (all && l == plan->self_pos) sum = got++ ? join(p, sum, operand) : operand;
@@ -89,12 +115,10 @@ static struct cg_value value_of(const struct cg_proof *p, uint32_t rank, const s
     return s->flags & CG_F_SLOT_FIRST ? join(p, sum, operand) : join(p, operand, sum);
 }
 
-static void write_value(struct cg_proof *p, uint32_t rank, const struct cg_step *s, uint64_t first, uint32_t n,
+static void write_value(struct cg_proof *p, uint32_t rank, const struct cg_step *s, uint64_t at, uint32_t n,
                         struct cg_value value)
 {
-    const struct cg_plan *plan = &p->plans[rank];
     size_t link = cg_proof_link(rank, s->rlink);
-    uint64_t at = first + (plan->nblocks ? plan->block[s->chunk].offset : 0);
 
     if (s->flags & CG_F_INTO_SLOT) {
         slot(p, link, p->lane[link].head)->value = value;
@@ -117,41 +141,75 @@ static void move(struct cg_proof *p, uint32_t rank, const struct cg_step *s, str
     }
 }
 
-static uint32_t elems_of(const struct cg_proof *p, uint32_t rank, const struct cg_step *s, uint64_t *first)
-{
-    const struct cg_plan *plan = &p->plans[rank];
-    const struct cg_range *r = &plan->range[p->chan];
+/* ---- results ---- */
 
-    *first = 0;
-    if (p->chan >= plan->nchan || p->iter >= r->iters) return 0;
-    if (plan->nblocks) return cg_slice_elems(r, &plan->block[s->chunk], plan->nchan, p->chan, p->iter, first);
-    return cg_chunk_elems(r, plan->nchunks, p->iter, s->chunk, first);
+/* The piece to which a cell belongs, with its content; -1 if there is none. */
+static int64_t piece_of(const struct cg_proof *p, uint32_t rank, const struct cg_cell *cell)
+{
+    uint64_t len = p->plans[rank].block_len, n = p->npieces[rank];
+
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t i = ((len ? cell->at / len : 0) + k) % n; /* of equal ones it is the first that is looked at */
+        const struct cg_piece *piece = &p->piece[rank][i];
+        if (cell->at < piece->dst || cell->at + cell->n > piece->dst + piece->len) continue;
+        if (cell->value.first - piece->src != cell->at - piece->dst) continue;
+        if (cg_expr_is(p->exprs, cell->value.expr, piece->lo, piece->hi)) return (int64_t) i;
+    }
+    return -1;
 }
+
+/* With walks several reps may write one cell, so that it is checked, and forgotten, at the end of each; and each piece
+ * is written once for each slice. */
+static int check_cells(const struct cg_proof *p, uint32_t rank)
+{
+    for (uint32_t c = 0; c < cg_plan_cells(&p->plans[rank]); c++) {
+        struct cg_cell *cell = cell_of(p, rank, c);
+        if (0 == cell->n) continue;
+        int64_t piece = piece_of(p, rank, cell);
+        uint8_t *seen = p->seen ? &p->seen[rank * p->pieces + (size_t) (piece < 0 ? 0 : piece)] : NULL;
+        if (piece < 0 || (seen && *seen)) {
+            return cg_proof_fail(p, "rank %u: chunk or block %u has not the result, or does not belong to it", rank, c);
+        }
+        if (CG_COLL_ALLREDUCE == p->reqs->coll && cell->value.expr != cell_of(p, 0, c)->value.expr) {
+            return cg_proof_fail(p, "rank %u: chunk %u is not the same expression as at rank 0", rank, c);
+        }
+        p->covered[rank] += cell->n * p->weight;
+        cell->n = 0;
+        if (seen) *seen = 1;
+    }
+    return CG_OK;
+}
+
+/* ---- one iteration ---- */
 
 /* Run one step if it may run: CG_OK, CG_AGAIN or an error. */
 static int run_step(struct cg_proof *p, uint32_t rank)
 {
     const struct cg_plan *plan = &p->plans[rank];
-    const struct cg_step *s = &plan->step[p->at[rank]];
+    const struct cg_step *s = &plan->step[step_of(p, rank)];
     struct cg_span in = cg_step_in(s, plan->nall), out = cg_step_out(s, plan->nall);
-    uint64_t first;
-    uint32_t n = elems_of(p, rank, s, &first);
+    uint64_t at;
+    uint32_t n = elems_of(p, rank, 0, &at);
 
     if (n > 0) {
         if (!ready(p, rank, in, out)) return CG_AGAIN;
-        struct cg_value value = value_of(p, rank, s, in, first, n);
+        struct cg_value value = value_of(p, rank, s, in, n);
         if (CG_EXPR_NONE == value.expr) {
-            return cg_proof_fail(p, "rank %u, step %u, channel %u: wrong message or operand", rank, p->at[rank],
+            return cg_proof_fail(p, "rank %u, step %u, channel %u: wrong message or operand", rank, step_of(p, rank),
                                  p->chan);
         }
-        if (cg_step_writes(s->opcode)) write_value(p, rank, s, first, n, value);
+        if (cg_step_writes(s->opcode)) write_value(p, rank, s, at, n, value);
         move(p, rank, s, in, out, (struct cg_msg){n, value});
     }
     p->at[rank]++;
-    return CG_OK;
+    return plan->nwalks && 0 == step_of(p, rank) ? check_cells(p, rank) : CG_OK;
 }
 
-/* ---- one iteration ---- */
+/* Steps of a rank in an iteration. */
+static uint32_t steps_of(const struct cg_proof *p, uint32_t rank)
+{
+    return p->plans[rank].nsteps * cg_plan_reps(&p->plans[rank]);
+}
 
 static int run_all(struct cg_proof *p)
 {
@@ -159,7 +217,7 @@ static int run_all(struct cg_proof *p)
         moved = 0;
         for (uint32_t rank = 0; rank < p->nranks; rank++) {
             int rc = CG_OK;
-            while (CG_OK == rc && p->at[rank] < p->plans[rank].nsteps) {
+            while (CG_OK == rc && p->at[rank] < steps_of(p, rank)) {
                 rc = run_step(p, rank);
                 moved |= CG_OK == rc;
             }
@@ -169,39 +227,12 @@ static int run_all(struct cg_proof *p)
     return CG_OK;
 }
 
-static int is_result(const struct cg_proof *p, uint32_t rank, const struct cg_cell *cell)
-{
-    for (uint32_t i = 0; i < p->npieces[rank]; i++) {
-        const struct cg_piece *piece = &p->piece[rank][i];
-        if (cell->at < piece->dst || cell->at + cell->n > piece->dst + piece->len) continue;
-        if (cell->value.first - piece->src != cell->at - piece->dst) continue;
-        if (cg_expr_is(p->exprs, cell->value.expr, piece->lo, piece->hi)) return 1;
-    }
-    return 0;
-}
-
-static int check_cells(const struct cg_proof *p, uint32_t rank, uint64_t weight)
-{
-    for (uint32_t c = 0; c < cg_plan_cells(&p->plans[rank]); c++) {
-        const struct cg_cell *cell = cell_of(p, rank, c);
-        if (0 == cell->n) continue;
-        if (!is_result(p, rank, cell)) {
-            return cg_proof_fail(p, "rank %u: chunk or block %u has not the result, or does not belong to it", rank, c);
-        }
-        if (CG_COLL_ALLREDUCE == p->reqs->coll && cell->value.expr != cell_of(p, 0, c)->value.expr) {
-            return cg_proof_fail(p, "rank %u: chunk %u is not the same expression as at rank 0", rank, c);
-        }
-        p->covered[rank] += cell->n * weight;
-    }
-    return CG_OK;
-}
-
 static int check_end(const struct cg_proof *p, uint32_t rank)
 {
     const struct cg_plan *plan = &p->plans[rank];
 
-    if (p->at[rank] != plan->nsteps) {
-        return cg_proof_fail(p, "deadlock: rank %u waits in step %u of channel %u", rank, p->at[rank], p->chan);
+    if (p->at[rank] != steps_of(p, rank)) {
+        return cg_proof_fail(p, "deadlock: rank %u waits in step %u of channel %u", rank, step_of(p, rank), p->chan);
     }
     for (uint32_t l = 0; l < plan->nlinks; l++) {
         const struct cg_lane *lane = &p->lane[cg_proof_link(rank, l)];
@@ -219,7 +250,7 @@ static void add_counts(struct cg_proof *p, const uint64_t *sent, const uint64_t 
 }
 
 /* Stands for weight iterations from iter on. */
-static int run_iteration(struct cg_proof *p, uint64_t weight)
+static int run_iteration(struct cg_proof *p)
 {
     size_t links = cg_proof_link(p->nranks, 0);
     uint64_t *before = malloc(2 * links * sizeof(*before));
@@ -230,12 +261,13 @@ static int run_iteration(struct cg_proof *p, uint64_t weight)
     memcpy(before + links, p->rcvd, links * sizeof(*before));
     memset(p->at, 0, p->nranks * sizeof(*p->at));
     memset(p->cell, 0, (size_t) p->nranks * p->cells * sizeof(*p->cell));
+    if (p->seen) memset(p->seen, 0, p->nranks * p->pieces);
     rc = run_all(p);
     for (uint32_t rank = 0; rank < p->nranks && CG_OK == rc; rank++)
         rc = check_end(p, rank);
     for (uint32_t rank = 0; rank < p->nranks && CG_OK == rc; rank++)
-        rc = check_cells(p, rank, weight);
-    add_counts(p, before, before + links, weight);
+        rc = check_cells(p, rank);
+    add_counts(p, before, before + links, p->weight);
     free(before);
     return rc;
 }
@@ -258,7 +290,9 @@ static uint64_t weight_of(const struct cg_proof *p, uint64_t iters)
     if (!p->plans[0].nblocks) return weight > 1 ? weight - 1 : 1;
     for (uint32_t rank = 0; rank < p->nranks; rank++) {
         const struct cg_plan *plan = &p->plans[rank];
-        for (uint32_t i = 0; i < plan->nblocks && p->chan < plan->nchan; i++)
+        const struct cg_block equal = {0, plan->block_len};
+        if (plan->block_len && p->chan < plan->nchan) weight = alike(plan, &equal, p->chan, p->iter, weight);
+        for (uint32_t i = 0; i < cg_plan_listed(plan) && p->chan < plan->nchan; i++)
             weight = alike(plan, &plan->block[i], p->chan, p->iter, weight);
     }
     return weight;
@@ -282,19 +316,20 @@ static int check_counts(const struct cg_proof *p)
 static int run_channel(struct cg_proof *p)
 {
     size_t links = cg_proof_link(p->nranks, 0);
-    uint64_t iters = 0, weight;
+    uint64_t iters = 0;
     int rc = CG_OK;
 
     memset(p->sent, 0, links * sizeof(*p->sent));
     memset(p->rcvd, 0, links * sizeof(*p->rcvd));
     for (uint32_t rank = 0; rank < p->nranks; rank++) {
         const struct cg_plan *plan = &p->plans[rank];
-        if (p->chan < plan->nchan && plan->range[p->chan].iters > iters) iters = plan->range[p->chan].iters;
+        uint32_t mine = p->chan < plan->nchan ? plan->range[p->chan].iters / cg_plan_reps(plan) : 0;
+        iters = mine > iters ? mine : iters;
     }
-    for (uint64_t iter = 0; iter < iters && CG_OK == rc; iter += weight) {
+    for (uint64_t iter = 0; iter < iters && CG_OK == rc; iter += p->weight) {
         p->iter = (uint32_t) iter;
-        weight = weight_of(p, iters);
-        rc = run_iteration(p, weight);
+        p->weight = weight_of(p, iters);
+        rc = run_iteration(p);
     }
     return CG_OK == rc ? check_counts(p) : rc;
 }

@@ -21,6 +21,30 @@ struct cg_rail cg_rail_of(const struct cg_plan_request *req);
  * to be reduced in rank order. */
 int cg_rail_applies(const struct cg_plan_request *req);
 
+/* Ranks as a grid of n nodes of g, for plans whose blocks are found by arithmetic: the nodes, where they are regular
+ * and there are several; else every rank is a node of its own, in the order of ranks. */
+struct cg_grid {
+    uint32_t n, g, k, l;      /* this rank is l of node k */
+    uint32_t between, within; /* as in struct cg_nodes */
+};
+struct cg_grid cg_grid_of(const struct cg_plan_request *req);
+static inline uint32_t cg_grid_rank(const struct cg_grid *t, uint32_t k, uint32_t l)
+{
+    return k % t->n * t->between + l * t->within;
+}
+
+/* Is this a communicator for which plans over a grid are made? Of several nodes, or too many ranks for plans that list
+ * the blocks of all. */
+int cg_grid_applies(const struct cg_plan_request *req);
+
+/* Links to the other ranks of the node: those of ALL steps from the first of them on. */
+void cg_grid_links(const struct cg_grid *t, struct cg_plan *plan);
+/* Walks in reps [from, to): over the blocks of rank l of nodes k, k + 1, ... (up), or k, k - 1, ...; or staying at a
+ * block. k may be any number that is right modulo n, but not negative. */
+uint16_t cg_grid_walk(struct cg_plan *plan, const struct cg_grid *t, uint32_t l, uint32_t k, int up, uint32_t from,
+                      uint32_t to);
+uint16_t cg_grid_stay(struct cg_plan *plan, uint32_t block, uint32_t from, uint32_t to);
+
 /* A node's neighbours in a graph of nodes: up leads towards the root, down away from it. */
 #define CG_FAN 16
 struct cg_fan {

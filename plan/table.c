@@ -44,6 +44,8 @@ const struct cg_algorithm cg_algorithms[] = {
     {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_EXSCAN, cg_direct_applies, cg_direct_build, CG_SUMS_DST},
     {"chain", "2 or more ranks", CG_COLL_EXSCAN, cg_chain_applies, cg_chain_build, CG_SUMS_LINK},
     {"copy", "1 rank", CG_COLL_ALLGATHER, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"rail_ring", "several nodes, or more than 128 ranks", CG_COLL_ALLGATHER, cg_grid_applies, cg_rail_blocks_build,
+     CG_SUMS_NONE},
     {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_ALLGATHER, cg_direct_applies, cg_direct_build,
      CG_SUMS_NONE},
     {"ring", "up to 128 ranks", CG_COLL_ALLGATHER, cg_allgather_applies, cg_allgather_build, CG_SUMS_NONE},
@@ -72,6 +74,8 @@ const struct cg_algorithm cg_algorithms[] = {
      cg_direct_build, CG_SUMS_NONE},
     {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER, cg_scatter_ring_applies, cg_scatter_ring_build, CG_SUMS_LINK},
     {"copy", "1 rank", CG_COLL_REDUCE_SCATTER_BLOCK, cg_copy_applies, cg_copy_build, CG_SUMS_NONE},
+    {"rail_ring", "several nodes, or more than 128 ranks", CG_COLL_REDUCE_SCATTER_BLOCK, cg_grid_applies,
+     cg_rail_blocks_build, CG_SUMS_LINK},
     {"direct", "up to 8 ranks and exchange_max bytes", CG_COLL_REDUCE_SCATTER_BLOCK, cg_direct_applies,
      cg_direct_build, CG_SUMS_NONE},
     {"ring", "up to 128 ranks", CG_COLL_REDUCE_SCATTER_BLOCK, cg_scatter_ring_applies, cg_scatter_ring_build,
@@ -81,21 +85,30 @@ const struct cg_algorithm cg_algorithms[] = {
 
 /* Those for several nodes: where the last of a collective applies, it applies to every size. */
 static int for_nodes(const struct cg_algorithm *a) { return 0 == strncmp(a->name, "rail", 4); }
+static int for_every_size(const struct cg_algorithm *a)
+{
+    return cg_rail_applies == a->applies || cg_grid_applies == a->applies;
+}
+
+/* Is it made for one node, where others are made for several? */
+static int superseded(const struct cg_algorithm *a, const struct cg_plan_request *req)
+{
+    if (req->nranks <= CG_DIRECT_RANKS || for_nodes(a)) return 0;
+    for (const struct cg_algorithm *b = cg_algorithms; b->name; b++) {
+        if (b->coll == a->coll && for_every_size(b) && b->applies(req)) return 1;
+    }
+    return 0;
+}
 
 int cg_plan_usable(const struct cg_algorithm *a, const struct cg_plan_request *req)
 {
-    if (!a->applies(req)) return 0;
-    if (req->nranks <= CG_DIRECT_RANKS) return 1;
-    for (const struct cg_algorithm *b = cg_algorithms; b->name && !for_nodes(a); b++) {
-        if (b->coll == a->coll && cg_rail_applies == b->applies && b->applies(req)) return 0;
-    }
-    return 1;
+    return a->applies(req) && !superseded(a, req);
 }
 
 static uint64_t descriptor_bytes(const struct cg_plan *plan)
 {
     return sizeof(struct cg_op) + plan->nlinks * sizeof(struct cg_link) + plan->nsteps * sizeof(struct cg_step) +
-           plan->nblocks * sizeof(struct cg_block);
+           cg_plan_listed(plan) * sizeof(struct cg_block) + plan->nwalks * sizeof(struct cg_walk);
 }
 
 static int build(const struct cg_algorithm *a, const struct cg_plan_request *req, struct cg_plan *plan)
@@ -145,10 +158,11 @@ static int merge_algorithm(const struct cg_algorithm *a, struct cg_plan_request 
     struct cg_plan plan;
     int rc;
 
+    if (superseded(a, req)) return n;
     req->count = 1;
-    while (req->count < PROBE_MAX && !cg_plan_usable(a, req))
+    while (req->count < PROBE_MAX && !a->applies(req))
         req->count *= 4;
-    if (!cg_plan_usable(a, req)) return n;
+    if (!a->applies(req)) return n;
     rc = build(a, req, &plan);
     if (rc != CG_OK) return rc;
     for (uint32_t l = 0; l < plan.nlinks && n >= 0; l++)
@@ -193,10 +207,14 @@ void cg_plan_to_op(const struct cg_plan *plan, struct cg_op *op)
     op->self_pos = (uint16_t) plan->self_pos;
     op->nall = (uint16_t) plan->nall;
     op->nblocks = (uint16_t) plan->nblocks;
+    op->block_len = plan->block_len;
+    op->reps = plan->reps;
+    op->nwalks = (uint16_t) plan->nwalks;
     op->size = (uint32_t) descriptor_bytes(plan);
     memcpy(op->range, plan->range, sizeof(op->range));
     memcpy(cg_op_steps(op), plan->step, plan->nsteps * sizeof(struct cg_step));
-    memcpy(cg_op_blocks(op), plan->block, plan->nblocks * sizeof(struct cg_block));
+    memcpy(cg_op_blocks(op), plan->block, cg_plan_listed(plan) * sizeof(struct cg_block));
+    memcpy(cg_op_walks(op), plan->walk, plan->nwalks * sizeof(struct cg_walk));
 }
 
 int cg_plan_exists(int coll, uint32_t nranks)

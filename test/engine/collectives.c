@@ -326,6 +326,9 @@ static void test_each_over_net(void **state)
     one_by_one(2, 2, 200, 0);
     one_by_one(5, 2, 200, 1);
     one_by_one(6, 6, 200, 0);
+    one_by_one(8, 4, 200, 0); /* equal nodes, then others: the grid of ranks */
+    one_by_one(9, 3, 200, 1);
+    one_by_one(9, 2, 200, 0);
 }
 
 static void test_served(void **state)

@@ -115,7 +115,8 @@ int world_add_op(struct world *w, int comm, const struct call *call, int in_plac
     struct cg_piece piece[WORLD_RANKS];
     int reduces = cg_coll_reduces(call->coll);
     struct cg_plan_request req = {
-        .coll = call->coll, .nranks = c->size, .root = call->root, .count = call->count, .params = &w->params};
+        .coll = call->coll, .nranks = c->size, .root = call->root, .count = call->count, .params = &w->params,
+        .nodes = c->nodes};
 
     o->comm = comm;
     o->index = c->nops;

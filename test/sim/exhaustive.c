@@ -112,7 +112,7 @@ struct tiny_op {
 };
 
 static const struct tiny {
-    const char *name;
+    const char *name; /* "N a node, ...": several nodes */
     uint32_t nranks;
     int ncomms, exchange_max, doubling_max, channels;
     struct tiny_op op[4]; /* ended by bytes 0 */
@@ -178,6 +178,10 @@ static const struct tiny {
     {"reduce_scatter, ring, 2 ranks", 2, 1, 0, 0, 2, {{0, CG_COLL_REDUCE_SCATTER, 300}}},
     {"reduce_scatter_block, 3 ranks", 3, 1, 0, 0, 1, {{0, CG_COLL_REDUCE_SCATTER_BLOCK, 128}}},
     {"reduce_scatter_block, direct, 2 ranks", 2, 1, 1000, 0, 1, {{0, CG_COLL_REDUCE_SCATTER_BLOCK, 192}}},
+    {"2 a node, allgather, rail_ring, 4 ranks", 4, 1, 0, 0, 1, {{0, CG_COLL_ALLGATHER, 64}}},
+    {"2 a node, allgather, rail_ring, 3 ranks", 3, 1, 0, 0, 1, {{0, CG_COLL_ALLGATHER, 128}}},
+    {"2 a node, reduce_scatter_block, rail_ring, 4 ranks", 4, 1, 0, 0, 1, {{0, CG_COLL_REDUCE_SCATTER_BLOCK, 64}}},
+    {"2 a node, reduce_scatter_block, rail_ring, 3 ranks", 3, 1, 0, 0, 1, {{0, CG_COLL_REDUCE_SCATTER_BLOCK, 128}}},
     {"exscan, alltoall, allgather, 2 ranks",
      2,
      1,
@@ -190,6 +194,7 @@ static const struct tiny {
 static struct world *tiny_world(const struct tiny *t, int in_place)
 {
     uint32_t member[] = {0, 1, 2, 3};
+    uint64_t host[4];
     uint64_t rng = 42;
     struct cg_params params;
 
@@ -202,8 +207,10 @@ static struct world *tiny_world(const struct tiny *t, int in_place)
     params.doubling_max = t->doubling_max;
     params.rank_order = 0 == strncmp(t->name, "owners", 6);
     struct world *w = world_new(&params, t->nranks, 96 << 10);
+    for (uint32_t r = 0; r < t->nranks; r++)
+        host[r] = strstr(t->name, "a node") ? r / (uint32_t) (t->name[0] - '0') : 0;
     for (int i = 0; i < t->ncomms; i++)
-        world_add_comm(w, t->nranks, member, 0xfffffffeu);
+        world_add_comm(w, t->nranks, member, 0xfffffffeu, host);
     for (const struct tiny_op *o = t->op; o->bytes; o++) {
         struct call call = {.coll = o->coll, .type = CG_TYPE_I8, .redop = CG_REDOP_SUM, .root = 1, .count = o->bytes};
         int op = world_add_op(w, o->comm, &call, in_place, &rng);

@@ -15,19 +15,24 @@ static void random_params(struct cg_params *p, int big, uint64_t *rng)
     p->exchange_max = limits[rng_below(rng, 4)];
     p->doubling_max = limits[rng_below(rng, 4)];
     p->rank_order = (int) rng_below(rng, 2);
+    p->rail_ring_nodes = rng_below(rng, 2) ? 8 : 0;
 }
 
 static void random_comm(struct world *w, uint64_t *rng)
 {
     static const uint64_t bases[] = {0, 5, 0xfffffffeu, 0x123456789abcu};
-    uint32_t member[WORLD_RANKS] = {0}, n = w->nprocs;
+    uint32_t member[WORLD_RANKS] = {0}, n = w->nprocs, nhosts = 2 + rng_below(rng, 4), dealt = rng_below(rng, 3);
+    uint64_t host[WORLD_RANKS];
 
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = rng_below(rng, i + 1);
         member[i] = member[at];
         member[at] = i;
     }
-    world_add_comm(w, 1 + rng_below(rng, n), member, bases[rng_below(rng, 4)]);
+    n = 1 + rng_below(rng, n);
+    for (uint32_t i = 0; i < n; i++)
+        host[i] = 0 == dealt ? i * nhosts / n : 1 == dealt ? i % nhosts : rng_below(rng, nhosts);
+    world_add_comm(w, n, member, bases[rng_below(rng, 4)], rng_below(rng, 2) ? host : NULL);
 }
 
 /* Has dst or src a block for each rank? */

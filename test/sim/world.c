@@ -49,6 +49,7 @@ static void free_part(struct part *part)
 void world_free(struct world *w)
 {
     OPEN(w->block, w->used);
+    for (int i = 0; i < w->ncomms; i++) cg_nodes_free(w->comm[i].nodes);
     for (int i = 0; i < w->nops; i++) {
         for (int r = 0; r < WORLD_RANKS; r++)
             free_part(&w->op[i].part[r]);
@@ -84,11 +85,12 @@ static void open_end(struct world *w, struct end *e, uint64_t base)
     }
 }
 
-int world_add_comm(struct world *w, uint32_t size, const uint32_t *members, uint64_t base)
+int world_add_comm(struct world *w, uint32_t size, const uint32_t *members, uint64_t base, const uint64_t *hosts)
 {
     struct comm *c = &w->comm[w->ncomms];
 
     c->size = size;
+    if (hosts && !(c->nodes = cg_nodes_new(size, hosts))) fatal("out of memory");
     memcpy(c->member, members, size * sizeof(*members));
     for (uint32_t rank = 0; rank < size; rank++) {
         uint32_t peers[CG_MAX_LINKS];
@@ -288,6 +290,19 @@ int world_done(const struct world *w)
     return 1;
 }
 
+/* The last byte of two zeros of different sign? That of a complex product's zero depends on the order of factors. */
+static int are_zeros(const struct operation *o, const struct buffer *b, uint64_t i)
+{
+    uint64_t w = CG_TYPE_C32 == o->type ? 4 : 8;
+    char got = b->p[i], want = b->want[i];
+
+    if ((CG_TYPE_C32 != o->type && CG_TYPE_C64 != o->type) || CG_REDOP_PROD != o->redop || i % w != w - 1) return 0;
+    for (uint64_t k = i - w + 1; k < i; k++) {
+        if (b->p[k] || b->want[k]) return 0;
+    }
+    return 0 == ((got | want) & 0x7f);
+}
+
 static void check_buffer(const struct operation *o, uint32_t rank, const char *name, const struct buffer *b)
 {
     for (int i = 0; b->p && i < WORLD_GUARD; i++) {
@@ -295,7 +310,7 @@ static void check_buffer(const struct operation *o, uint32_t rank, const char *n
         if (WORLD_FILL != before[i] || WORLD_FILL != behind[i]) fatal("rank %u wrote beside its buffer", rank);
     }
     for (uint64_t i = 0; i < b->bytes; i++) {
-        if (b->p[i] != b->want[i]) {
+        if (b->p[i] != b->want[i] && !are_zeros(o, b, i)) {
             fatal("rank %u of %s %s %s, %s of %lu bytes: wrong at byte %lu", rank, cg_coll_name(o->coll),
                   cg_type_name(o->type), cg_redop_name(o->redop), name, b->bytes, i);
         }

@@ -74,8 +74,8 @@ void world_free(struct world *w);
 /* Memory of the block. */
 void *world_take(struct world *w, size_t bytes);
 
-/* Sequence numbers of its lanes begin at base. */
-int world_add_comm(struct world *w, uint32_t size, const uint32_t *members, uint64_t base);
+/* Sequence numbers of its lanes begin at base. hosts: of each rank; NULL: all on one. */
+int world_add_comm(struct world *w, uint32_t size, const uint32_t *members, uint64_t base, const uint64_t *hosts);
 
 /* type and redop matter where the collective reduces; else elements are bytes. count: exact where blocks are equal,
  * else that of the largest block. */

@@ -21,7 +21,7 @@ static struct world *two_calls(const struct call *first, const struct call *seco
     params.slot_bytes = 1024;
     params.exchange_max = exchange ? 1 << 20 : 0;
     struct world *w = world_new(&params, 2, 4 << 20);
-    world_add_comm(w, 2, member, 11);
+    world_add_comm(w, 2, member, 11, NULL);
     world_add_op(w, 0, first, 1, &rng);
     world_add_op(w, 0, second, 1, &rng);
     world_post(w, 0, 0);

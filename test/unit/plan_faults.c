@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The checker refuses plans with a fault in them. */
+#include "plan/nodes.h"
 #include "plan/spec.h"
 
 #include "core/status.h"
@@ -257,12 +258,98 @@ static void faults_of_others(void **state)
         expect(cases[i].coll, &params[cases[i].direct], cases[i].fault.inject, cases[i].fault.text);
 }
 
+/* ---- faults of programs with walks: 2 nodes of 2 ranks ---- */
+
+static struct cg_walk *walk_of(struct cg_plan *p, int opcode) { return &p->walk[p->step[step_with(p, opcode)].chunk]; }
+
+static void walk_outside(struct cg_plan *p) { p[1].step[0].chunk = (uint16_t) p[1].nwalks; }
+static void from_outside(struct cg_plan *p) { p[1].step[0].from = (uint16_t) p[1].nwalks; }
+static void many_walks(struct cg_plan *p) { p[1].nwalks = CG_MAX_WALKS + 1; }
+static void no_reps(struct cg_plan *p) { p[1].reps = 0; }
+static void half_a_slice(struct cg_plan *p) { p[1].range[0].iters++; }
+static void slice_less(struct cg_plan *p)
+{
+    for (int rank = 0; rank < 4; rank++)
+        p[rank].range[0].iters -= p[rank].reps;
+}
+static void rep_too_late(struct cg_plan *p) { p[2].walk[p[2].step[p[2].nsteps - 1].chunk].to++; }
+static void rep_left_out(struct cg_plan *p) { p[2].walk[p[2].step[p[2].nsteps - 1].chunk].from++; }
+static void other_block(struct cg_plan *p) { p[2].walk[p[2].step[p[2].nsteps - 1].chunk].base ^= 1; }
+static void no_such_block(struct cg_plan *p) { walk_of(&p[2], CG_STEP_SEND)->base += 8; }
+static void other_way(struct cg_plan *p)
+{
+    struct cg_walk *w = walk_of(&p[0], CG_STEP_SEND);
+
+    w->at ^= 1;
+}
+static void written_twice(struct cg_plan *p)
+{
+    struct cg_step *copy = &p[2].step[step_with(&p[2], CG_STEP_COPY)];
+
+    p[2].step[p[2].nsteps++] = *copy;
+    for (uint32_t i = p[2].nwalks; i-- > 0;) { /* instead of what comes last */
+        if (p[2].walk[i].to == p[2].reps) p[2].walk[i].to--, i = 0;
+    }
+}
+static void over_operand(struct cg_plan *p)
+{
+    struct cg_plan *q = &p[1];
+    struct cg_step *all = &q->step[step_with(q, CG_STEP_SEND_ALL)], *copy = &q->step[step_with(q, CG_STEP_COPY)];
+    struct cg_step s = *all;
+
+    *all = *copy; /* written before it is sent: in place at the same place */
+    *copy = s;
+}
+
+static void faults_of_walks(void **state)
+{
+    static const struct {
+        int coll;
+        const struct fault fault;
+    } cases[] = {
+#define CASE(coll, name) {CG_COLL_##coll, {#name, name}}
+        CASE(ALLGATHER, walk_outside), CASE(ALLGATHER, from_outside), CASE(ALLGATHER, many_walks),
+        CASE(ALLGATHER, no_reps), CASE(ALLGATHER, half_a_slice), CASE(ALLGATHER, slice_less),
+        CASE(ALLGATHER, rep_too_late), CASE(ALLGATHER, rep_left_out), CASE(ALLGATHER, other_block),
+        CASE(ALLGATHER, written_twice), CASE(ALLGATHER, over_operand), CASE(ALLGATHER, all_wait),
+        CASE(ALLGATHER, other_slices), CASE(ALLGATHER, missing_step), CASE(REDUCE_SCATTER_BLOCK, walk_outside),
+        CASE(REDUCE_SCATTER_BLOCK, rep_too_late), CASE(REDUCE_SCATTER_BLOCK, rep_left_out),
+        CASE(REDUCE_SCATTER_BLOCK, other_block), CASE(REDUCE_SCATTER_BLOCK, no_such_block),
+        CASE(REDUCE_SCATTER_BLOCK, other_way), CASE(REDUCE_SCATTER_BLOCK, missing_step),
+#undef CASE
+    };
+    static const uint64_t hosts[] = {1, 1, 2, 2};
+    struct cg_nodes *nodes = cg_nodes_new(4, hosts);
+    struct cg_params params;
+    struct cg_plan plans[4];
+    char why[200] = "";
+
+    (void) state;
+    cg_params_default(&params);
+    params.exchange_max = 0;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct cg_plan_request reqs[4], req = {.coll = cases[i].coll, .nranks = 4, .count = 50001, .esize = 4,
+                                               .params = &params, .nodes = nodes};
+        cg_spec_requests(&req, reqs);
+        for (int faulty = 0; faulty < 2; faulty++) {
+            for (uint32_t rank = 0; rank < 4; rank++)
+                assert_int_equal(cg_plan_build(&reqs[rank], &plans[rank]), CG_OK);
+            assert_string_equal(plans[0].name, "rail_ring");
+            if (faulty) cases[i].fault.inject(plans);
+            int rc = cg_plan_prove(reqs, plans, why, sizeof(why));
+            if ((CG_OK == rc) == faulty) fail_msg("%s of %s: %s", cases[i].fault.text, cg_coll_name(req.coll), why);
+        }
+    }
+    cg_nodes_free(nodes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_found),
         cmocka_unit_test(in_place_is_tried),
         cmocka_unit_test(faults_of_others),
+        cmocka_unit_test(faults_of_walks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
