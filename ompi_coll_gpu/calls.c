@@ -60,13 +60,19 @@ static int forbidden(const cg_module_t *m, const struct cg_args *a)
     return MPI_ERR_OP;
 }
 
-int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, enum cg_way *way)
+/* Open MPI's own allreduces, which make communicators, reduce into their send buffer (CG_COLL_NONE). */
+int cg_choose(cg_module_t *m, const struct cg_role *role, const struct cg_args *a, struct cg_call *call, int wait,
+              enum cg_way *way)
 {
+    int rc;
+
     *way = CG_WAY_APART;
     cg_follow_threads();
     call->coll = cg_native_coll(a, call);
     if (call->coll == CG_COLL_DOWN && forbidden(m, a) != MPI_SUCCESS) return MPI_ERR_OP;
-    return call->coll == CG_COLL_NONE ? MPI_SUCCESS : cg_module_way(m, call->coll, wait, way);
+    if (call->coll == CG_COLL_NONE) return MPI_SUCCESS;
+    rc = cg_role_overlap(m, role, a, cg_row_name(a->row));
+    return rc == MPI_SUCCESS ? cg_module_way(m, call->coll, wait, way) : rc;
 }
 
 /* ---- native ---- */
@@ -193,8 +199,9 @@ int cg_call_blocking(cg_module_t *m, const struct cg_args *a)
     int rc;
 
     cg_role_of(&role, m->comm, a);
-    if (cg_empty(m, &role, a)) return OMPI_SUCCESS;
-    rc = cg_choose(m, a, &job.call, 1, &way);
+    rc = cg_role_check(m, &role, a, cg_row_name(a->row));
+    if (rc != MPI_SUCCESS || cg_empty(m, &role, a)) return rc;
+    rc = cg_choose(m, &role, a, &job.call, 1, &way);
     if (rc != MPI_SUCCESS) return rc;
     if (way == CG_WAY_NATIVE) return native_blocking(m, &job, &role, a);
     if (way == CG_WAY_DOWN) rc = cg_meet(m, &role, a, 0);
@@ -211,11 +218,13 @@ int cg_call_nonblocking(cg_module_t *m, const struct cg_args *a, ompi_request_t 
     int rc;
 
     cg_role_of(&role, m->comm, a);
+    rc = cg_role_check(m, &role, a, cg_row_name(a->row));
+    if (rc != MPI_SUCCESS) return rc;
     if (cg_empty(m, &role, a)) {
         *request = &ompi_request_empty;
         return OMPI_SUCCESS;
     }
-    rc = cg_choose(m, a, &call, 0, &way);
+    rc = cg_choose(m, &role, a, &call, 0, &way);
     if (rc != MPI_SUCCESS) return rc;
     if (way == CG_WAY_APART && cg_pass()) return cg_next[a->row].start(m, a, request);
     req = cg_request_get(m->comm, 0);
@@ -247,8 +256,10 @@ int cg_call_local(cg_module_t *m, const struct cg_args *a)
     struct cg_job job = {0};
     struct cg_role role = {.size = 1, .sends = 1, .recvs = 1};
     struct cg_args down;
-    int rc;
+    int rc = cg_role_check(m, &role, a, "reduce_local");
 
+    if (rc == MPI_SUCCESS) rc = cg_role_overlap(m, &role, a, "reduce_local");
+    if (rc != MPI_SUCCESS) return rc;
     if (cg_pass()) return reduce_local(m, &job, a);
     rc = cg_stage(&job, &role, a, &down);
     if (rc == MPI_SUCCESS) rc = cg_job_drain(&job, reduce_local(m, &job, &down));

@@ -143,6 +143,11 @@ struct cg_role {
     int in_place;        /* takes its input from rbuf, or (scatter's root) leaves its block in sbuf */
 };
 void cg_role_of(struct cg_role *role, ompi_communicator_t *comm, const struct cg_args *a);
+/* What MPI forbids and this rank can see: a bad root, negative counts; a send and a receive buffer that overlap (not
+ * looked for between neighbours). One line and the MPI error, or success. name: the call's; role->comm is NULL for
+ * reduce_local. */
+int cg_role_check(const struct cg_module *m, const struct cg_role *role, const struct cg_args *a, const char *name);
+int cg_role_overlap(const struct cg_module *m, const struct cg_role *role, const struct cg_args *a, const char *name);
 
 struct cg_piece {
     char *at;            /* origin of the first element */
@@ -238,7 +243,8 @@ int cg_call_local(cg_module_t *m, const struct cg_args *a); /* reduce_local */
 /* Between them. Nothing to do on any rank? */
 int cg_empty(const cg_module_t *m, const struct cg_role *role, const struct cg_args *a);
 /* Who serves it? Fills in call's collective, type and op. Success or an MPI error. */
-int cg_choose(cg_module_t *m, const struct cg_args *a, struct cg_call *call, int wait, enum cg_way *way);
+int cg_choose(cg_module_t *m, const struct cg_role *role, const struct cg_args *a, struct cg_call *call, int wait,
+              enum cg_way *way);
 /* Wait until the neighbours have told of the same call. init as for cg_down_call. Success or an MPI error. */
 int cg_meet(cg_module_t *m, const struct cg_role *role, const struct cg_args *a, int init);
 /* Nothing can be in device memory: the call goes down as it is, and is counted. */

@@ -76,8 +76,10 @@ int cg_call_init(cg_module_t *m, const struct cg_args *a, struct ompi_info_t *in
     int rc;
 
     cg_role_of(&role, m->comm, a);
+    rc = cg_role_check(m, &role, a, cg_row_name(a->row));
+    if (rc != MPI_SUCCESS) return rc;
     if (cg_empty(m, &role, a)) return ompi_request_persistent_noop_create(request);
-    rc = cg_choose(m, a, &call, 0, &way);
+    rc = cg_choose(m, &role, a, &call, 0, &way);
     if (rc == MPI_SUCCESS && way != CG_WAY_APART && cg_group_serves(m->group, CG_COLL_DOWN))
         rc = cg_meet(m, &role, a, way == CG_WAY_NATIVE ? CG_NATIVE_INIT : CG_DOWN_INIT);
     if (rc != MPI_SUCCESS) return rc;

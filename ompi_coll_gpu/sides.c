@@ -172,6 +172,121 @@ static int open_side(struct cg_side *s, const struct half *h, const struct cg_ro
     return MPI_SUCCESS;
 }
 
+/* ---- what MPI forbids ---- */
+
+static int pieces(const struct half *h) { return h->layout < CG_PARTS ? 1 : h->n; }
+
+static struct cg_piece piece_at(const struct half *h, int rank, int i)
+{
+    return h->layout < CG_PARTS ? piece(h->buf, together(h, rank), h->type) : part(h, i);
+}
+
+/* Whose call it is, for messages. */
+struct caller {
+    const cg_module_t *m;
+    const char *name;
+};
+#define CALLED "rank %d of %s called %s with "
+#define CALLER(c) ompi_comm_rank((c)->m->comm), (c)->m->comm->c_name, (c)->name
+
+static int bad_root(const struct cg_role *role, const struct cg_args *a, const struct caller *c)
+{
+    int inter = OMPI_COMM_IS_INTER(role->comm), n = inter ? ompi_comm_remote_size(role->comm) : role->size;
+    enum cg_flow flow = rows[a->row].flow;
+
+    if (flow == CG_ALL || flow == CG_NEIGHBORS || (a->root >= 0 && a->root < n)) return MPI_SUCCESS;
+    if (inter && (a->root == MPI_ROOT || a->root == MPI_PROC_NULL)) return MPI_SUCCESS;
+    cg_log(0, CALLED "root %d: there are ranks 0 to %d", CALLER(c), a->root, n - 1);
+    return MPI_ERR_ROOT;
+}
+
+static int bad_counts(const struct half *h, const struct caller *c)
+{
+    int arrays = h->layout >= CG_SUM;
+
+    for (int i = 0; i < (arrays ? h->n : 1); i++) {
+        ptrdiff_t count = arrays ? (ptrdiff_t) CG_COUNT_AT(h->counts, i) : (ptrdiff_t) h->count;
+        if (count >= 0) continue;
+        cg_log(0, CALLED "a count of %td: none is below 0", CALLER(c), count);
+        return MPI_ERR_COUNT;
+    }
+    return MPI_SUCCESS;
+}
+
+struct range {
+    char *low, *high;
+};
+
+static struct range range_of(const struct cg_piece *p)
+{
+    struct range r = {NULL, NULL};
+    size_t bytes = cg_piece_span(p, &r.low);
+
+    r.high = bytes ? r.low + bytes : NULL;
+    return bytes ? r : (struct range){NULL, NULL};
+}
+
+static struct range range_of_all(const struct half *h, int rank)
+{
+    struct range all = {NULL, NULL};
+
+    for (int i = 0; i < pieces(h); i++) {
+        struct cg_piece p = piece_at(h, rank, i);
+        struct range r = range_of(&p);
+        if (!r.high) continue;
+        if (!all.low || r.low < all.low) all.low = r.low;
+        if (r.high > all.high) all.high = r.high;
+    }
+    return all;
+}
+
+static int meet(struct range a, struct range b) { return a.high && b.high && a.low < b.high && b.low < a.high; }
+
+/* Pieces with gaps may lie between each other, unless they are the same. */
+static int share_bytes(const struct cg_piece *a, const struct cg_piece *b)
+{
+    int same = a->at == b->at && a->type == b->type;
+
+    return meet(range_of(a), range_of(b)) && (same || (cg_piece_dense(a) && cg_piece_dense(b)));
+}
+
+static int overlap(const struct half *s, const struct half *r, int rank, const struct caller *c)
+{
+    if (!meet(range_of_all(s, rank), range_of_all(r, rank))) return MPI_SUCCESS;
+    for (int i = 0; i < pieces(s); i++) {
+        for (int k = 0; k < pieces(r); k++) {
+            struct cg_piece a = piece_at(s, rank, i), b = piece_at(r, rank, k);
+            if (!share_bytes(&a, &b)) continue;
+            cg_log(0, CALLED "overlapping send and receive buffers (%p, %p): MPI wants MPI_IN_PLACE for that",
+                   CALLER(c), (void *) a.at, (void *) b.at);
+            return MPI_ERR_BUFFER;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+int cg_role_check(const cg_module_t *m, const struct cg_role *role, const struct cg_args *a, const char *name)
+{
+    struct caller c = {m, name};
+    int rc = role->comm ? bad_root(role, a, &c) : MPI_SUCCESS;
+    struct half h;
+
+    if (rc == MPI_SUCCESS && role->sends) h = half_sent(role, a), rc = bad_counts(&h, &c);
+    if (rc == MPI_SUCCESS && role->recvs) h = half_received(role, a), rc = bad_counts(&h, &c);
+    return rc;
+}
+
+int cg_role_overlap(const cg_module_t *m, const struct cg_role *role, const struct cg_args *a, const char *name)
+{
+    struct caller c = {m, name};
+    struct half s, r;
+
+    if (!role->sends || !role->recvs || rows[a->row].flow == CG_NEIGHBORS) return MPI_SUCCESS;
+    s = half_sent(role, a);
+    r = half_received(role, a);
+    return overlap(&s, &r, role->rank, &c);
+}
+
 int cg_job_open(struct cg_job *job, const struct cg_role *role, const struct cg_args *a, int native)
 {
     int rc = MPI_SUCCESS, edges = native && rows[a->row].flow == CG_NEIGHBORS;

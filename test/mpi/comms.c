@@ -133,13 +133,48 @@ static void with_relatives(MPI_Comm inter, int high)
 {
     MPI_Comm all;
     uint64_t posts;
+    int local, remote;
 
+    MPI_Comm_rank(inter, &local);
+    MPI_Comm_remote_size(inter, &remote);
+    sums(inter, local, remote * (remote - 1) / 2, remote, "spawn's intercommunicator");
     MPI_Intercomm_merge(inter, high, &all);
     posts = test_counter("posts");
     intra(all, "parents and children");
     CHECK(test_counter("posts") == posts + 2, "not native with spawned processes");
     MPI_Comm_free(&all);
     MPI_Comm_disconnect(&inter);
+}
+
+/* Made by its members alone, while the others do something else. */
+static void create_group(void)
+{
+    MPI_Group world, most;
+    MPI_Comm comm;
+    int last = test_size - 1;
+
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_excl(world, test_size > 1, &last, &most);
+    if (test_rank < last || test_size == 1) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, most, 3, &comm);
+        intra(comm, "create_group");
+        MPI_Comm_free(&comm);
+    }
+    MPI_Group_free(&most);
+    MPI_Group_free(&world);
+    intra(MPI_COMM_WORLD, "world after create_group");
+}
+
+static void idup(void)
+{
+    MPI_Comm comm;
+    MPI_Request req;
+
+    MPI_Comm_idup(MPI_COMM_WORLD, &comm, &req);
+    intra(MPI_COMM_WORLD, "world beside idup");
+    MPI_Wait(&req, MPI_STATUS_IGNORE);
+    intra(comm, "idup");
+    MPI_Comm_free(&comm);
 }
 
 static void spawn(char *program)
@@ -168,6 +203,8 @@ int main(int argc, char **argv)
     }
     intra(MPI_COMM_WORLD, "world");
     split();
+    create_group();
+    idup();
     between_groups();
     come_and_go(atoi(argv[1]));
     if (argc > 2) spawn(argv[0]);

@@ -5,7 +5,8 @@
  *              fail until a blocking one has settled it, creation of communicators works all along
  *   served     the component serves nothing here: everything works, nothing is native
  *   native     everything is native
- *   forbidden  pairs of type and operation that MPI forbids
+ *   forbidden  pairs of type and operation, roots and counts that MPI forbids
+ *   overlap    send and receive buffers that overlap
  *   killed     rank 1, or the one that the third argument names, dies in the middle of an endless loop of both kinds
  *              of calls (the second argument names the job for whoever looks for its processes) */
 #include "test/mpi/mpi_test.h"
@@ -183,6 +184,71 @@ static void forbidden(void)
     MPI_Comm_free(&comm);
 }
 
+/* One way of calling; nothing is sent, so the communicator goes on. */
+static void refused(int rc, int want, const char *what)
+{
+    int class;
+
+    MPI_Error_class(rc, &class);
+    CHECK(class == want && handled == 1, "%s: class %d instead of %d, handler called %d times", what, class, want,
+          handled);
+    handled = 0;
+}
+
+/* Buffers that share bytes, where MPI wants MPI_IN_PLACE; and such as look as if they did. */
+static void overlapping(void)
+{
+    MPI_Comm comm = fresh();
+    MPI_Request req;
+    MPI_Datatype column;
+    int n = test_size, counts[64], disps[64];
+
+    refused(MPI_Allreduce(in, in + 1, 10, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER, "allreduce");
+    refused(MPI_Iallreduce(in, in + 9, 10, MPI_INT, MPI_SUM, comm, &req), MPI_ERR_BUFFER, "iallreduce");
+    refused(ALLREDUCE_INIT(in + 9, in, 10, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &req), MPI_ERR_BUFFER, "init");
+    refused(MPI_Allreduce(in, in + 4, 10, MPI_LONG_DOUBLE, MPI_SUM, comm), MPI_ERR_BUFFER, "what is staged");
+    refused(MPI_Allgather(in, 2, MPI_INT, in, 2, MPI_INT, comm), MPI_ERR_BUFFER, "allgather");
+    refused(MPI_Alltoall(in, 2, MPI_INT, in + 2 * n - 1, 2, MPI_INT, comm), MPI_ERR_BUFFER, "alltoall");
+    for (int i = 0; i < n; i++) counts[i] = 2, disps[i] = 5 * i + 3;
+    refused(MPI_Alltoallv(in, counts, disps, MPI_INT, in + 1, counts, disps, MPI_INT, comm), MPI_ERR_BUFFER, "v");
+    refused(MPI_Reduce_scatter(in, in + 1, counts, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER, "reduce_scatter");
+    if (test_rank == 0)
+        refused(MPI_Gatherv(in + 4, 2, MPI_INT, in, counts, disps, MPI_INT, 0, comm), MPI_ERR_BUFFER, "gatherv");
+    handled = 0;
+    /* side by side, between each other, and columns of one matrix */
+    CHECK(MPI_Allreduce(in, in + 10, 10, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS, "side by side");
+    CHECK(MPI_Alltoallv(in, counts, disps, MPI_INT, in + 2, counts, disps, MPI_INT, comm) == MPI_SUCCESS, "between");
+    MPI_Type_vector(10, 1, 2, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    CHECK(MPI_Allreduce(in, in + 20, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS, "one int");
+    CHECK(MPI_Bcast(in, 1, column, 0, comm) == MPI_SUCCESS, "bcast");
+    CHECK(reduce(comm, 0, COUNT, MPI_SUM) == MPI_SUCCESS && handled == 0, "the communicator does not go on");
+    MPI_Type_free(&column);
+    MPI_Comm_free(&comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    refused((handled = 1, MPI_Reduce_local(in, in + 9, 10, MPI_INT, MPI_SUM)), MPI_ERR_BUFFER, "reduce_local");
+}
+
+/* What MPI looks at itself unless it is told not to (mpi_param_check). The same on all ranks. */
+static void roots_and_counts(void)
+{
+    MPI_Comm comm = fresh();
+    MPI_Request req;
+    int n = test_size, counts[64], disps[64];
+
+    for (int i = 0; i < n; i++) counts[i] = i ? 2 : -2, disps[i] = 2 * i;
+    refused(MPI_Allreduce(in, in, 3, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER, "allreduce in place");
+    refused(MPI_Bcast(in, 3, MPI_INT, n, comm), MPI_ERR_ROOT, "bcast");
+    refused(MPI_Ireduce(in, out, 3, MPI_INT, MPI_SUM, -7, comm, &req), MPI_ERR_ROOT, "ireduce");
+    refused(MPI_Scatter(in, 3, MPI_INT, out, 3, MPI_INT, n + 5, comm), MPI_ERR_ROOT, "scatter");
+    refused(MPI_Allreduce(in, out, -1, MPI_INT, MPI_SUM, comm), MPI_ERR_COUNT, "allreduce");
+    refused(MPI_Allgatherv(in, 2, MPI_INT, out, counts, disps, MPI_INT, comm), MPI_ERR_COUNT, "allgatherv");
+    refused(MPI_Ialltoallv(in, counts, disps, MPI_INT, out, counts, disps, MPI_INT, comm, &req), MPI_ERR_COUNT, "v");
+    refused(MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm), MPI_ERR_COUNT, "reduce_scatter");
+    CHECK(reduce(comm, 0, COUNT, MPI_SUM) == MPI_SUCCESS, "the communicator does not go on");
+    MPI_Comm_free(&comm);
+}
+
 static void setup(void)
 {
     MPI_Comm comm = fresh();
@@ -252,6 +318,9 @@ int main(int argc, char **argv)
         own_mismatch();
     } else if (!strcmp(argv[1], "forbidden")) {
         forbidden();
+        roots_and_counts();
+    } else if (!strcmp(argv[1], "overlap")) {
+        overlapping();
     } else if (!strcmp(argv[1], "setup")) {
         setup();
     } else if (!strcmp(argv[1], "killed")) {

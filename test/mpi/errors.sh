@@ -29,7 +29,14 @@ said "coll_gpu: rank 2: shared memory: .*stage_limit is reached" 1
 said "set-up failed on rank [0-9]*: no shared memory" 1
 
 on_rank
+ok 3 "enable=always" errors overlap
+said "rank 2 of .* called allreduce with overlapping send and receive buffers (0x.*, 0x.*): MPI wants MPI_IN_PLACE"
+said "rank 0 of .* called gatherv with overlapping" 1
+said "rank 0 of MPI_COMM_SELF called reduce_local with overlapping" 3
 export OMPI_MCA_mpi_param_check=0
 ok 2 "enable=always" errors forbidden
+said "rank [01] of .* called bcast with root 2: there are ranks 0 to 1" 2
+said "rank [01] of .* called allreduce with a count of -1: none is below 0" 2
+said "rank [01] of .* called allgatherv with a count of -2" 2
 said "rank 1 of .*allreduce: the reduction operation MPI_BAND is not defined on the MPI_FLOAT datatype"
 end

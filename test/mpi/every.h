@@ -111,7 +111,7 @@ void every_put(char *p, const struct layout *l, size_t i, int from, int key);
 extern const char every_kinds[];
 /* Before MPI is used, and when it is not any more. 0, or an exit status. */
 int every_memory_open(void);
-/* Memory of a kind, a letter of every_kinds. *bytes becomes what there is. guarded: whoever goes beyond its end dies. */
+/* Memory of a kind, a letter of every_kinds. *bytes becomes what there is. guarded: what goes beyond its end dies. */
 char *every_alloc(size_t *bytes, char kind, int *guarded);
 void every_copy(char *dst, const char *src, size_t bytes);
 

@@ -217,8 +217,9 @@ static const char *what(void)
 {
     static char text[128];
 
-    snprintf(text, sizeof(text), "%s: family %d, mixed %d, form %d, in place %d, root %d, mixture %d, count %d, "
-             "inter %d", every_name[t.coll], t.family, t.mixed, t.form, t.in_place, t.root, t.mixture, t.count, w.inter);
+    snprintf(text, sizeof(text), "%s: family %d, mixed %d, form %d, in place %d, root %d, mixture %d, "
+             "count %d, inter %d", every_name[t.coll], t.family, t.mixed, t.form, t.in_place, t.root, t.mixture,
+             t.count, w.inter);
     return text;
 }
 
