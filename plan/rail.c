@@ -108,7 +108,7 @@ static int side_of(const struct around *a, uint32_t x, uint32_t y)
 }
 
 /* Sides in the order of nodes, which goes round, beginning behind the one that leads to the root. */
-static struct cg_fan tree_fan(uint32_t n, enum cg_graph graph, uint32_t node, uint32_t root)
+struct cg_fan cg_tree_fan(uint32_t n, enum cg_graph graph, uint32_t node, uint32_t root)
 {
     uint32_t x = in_tree(n, graph, node);
     struct around a = around_of(n, x);
@@ -177,5 +177,5 @@ static struct cg_fan binomial_fan(const struct cg_nodes *nodes, uint32_t node, u
 
 struct cg_fan cg_rail_fan(const struct cg_nodes *nodes, enum cg_graph graph, uint32_t node, uint32_t root)
 {
-    return CG_GRAPH_BINOMIAL == graph ? binomial_fan(nodes, node, root) : tree_fan(nodes->n, graph, node, root);
+    return CG_GRAPH_BINOMIAL == graph ? binomial_fan(nodes, node, root) : cg_tree_fan(nodes->n, graph, node, root);
 }

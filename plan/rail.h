@@ -58,6 +58,9 @@ struct cg_fan {
  * of the other. At most 3 neighbours, the same for every root. BINOMIAL: over the links of recursive doubling. */
 enum cg_graph { CG_GRAPH_TREE, CG_GRAPH_TREE2, CG_GRAPH_BINOMIAL };
 #define CG_OWN_ROOT UINT32_MAX /* of a tree: the root that makes it flat */
+/* A tree alone, of n nodes: weights are exact, and the nodes behind those down, with this one, are a row that goes
+ * round. */
+struct cg_fan cg_tree_fan(uint32_t n, enum cg_graph graph, uint32_t node, uint32_t root);
 struct cg_fan cg_rail_fan(const struct cg_nodes *nodes, enum cg_graph graph, uint32_t node, uint32_t root);
 
 /* Fold of nodes, as cg_fold_of of ranks. */

@@ -113,6 +113,78 @@ static void test_bits(void **state)
     }
 }
 
+/* ---- collectives with blocks ---- */
+
+enum { BLOCK = 3001 };
+static uint32_t value(uint32_t from, uint32_t to, uint32_t i) { return from * 7919 + to * 1009 + i * 31 + 5; }
+
+/* Element i of block b of rank r's result; 0 if it has none. */
+static int result(int coll, uint32_t n, uint32_t root, uint32_t r, uint32_t b, uint32_t i, uint32_t *want)
+{
+    uint32_t first = CG_COLL_ALLGATHER == coll || CG_COLL_GATHER == coll ? b : root, end = first + 1;
+
+    if (CG_COLL_GATHER == coll && r != root) return 0;
+    if (CG_COLL_ALLGATHER != coll && CG_COLL_GATHER != coll && b > 0) return 0;
+    if (CG_COLL_REDUCE_SCATTER_BLOCK == coll) first = 0, end = n;
+    *want = 0;
+    for (uint32_t p = first; p < end; p++)
+        *want += value(p, CG_COLL_ALLGATHER == coll || CG_COLL_GATHER == coll ? 0 : r, i);
+    return 1;
+}
+
+static void blocks(const struct shape *s, int coll, uint32_t count, uint32_t root, const char *plan)
+{
+    static uint32_t src[MESH_MAX][MESH_MAX * BLOCK], dst[MESH_MAX][MESH_MAX * BLOCK];
+    struct mesh_op op[MESH_MAX];
+    unsigned seed = count;
+    struct mesh m;
+    struct mesh_comm c;
+    struct cg_trace trace;
+    uint32_t want;
+
+    open_nodes(s, &m, &c, 0, 8);
+    memset(dst, 0x5a, sizeof(dst));
+    root %= m.n;
+    for (uint32_t r = 0; r < m.n; r++) {
+        struct cg_call k = {.coll = coll, .type = CG_TYPE_U32, .redop = CG_REDOP_SUM, .count = count, .root = root};
+        for (uint32_t b = 0; b < m.n; b++) {
+            for (uint32_t i = 0; i < count; i++) src[r][b * count + i] = value(r, b, i);
+        }
+        if (CG_COLL_ALLGATHER == coll || CG_COLL_GATHER == coll || CG_COLL_SCATTER == coll) k.type = CG_TYPE_U8;
+        if (CG_TYPE_U8 == k.type) k.count = count * 4;
+        k.src = src[r];
+        k.dst = dst[r];
+        assert_int_equal(mesh_post(&c, r, &k, &op[r]), CG_OK);
+    }
+    assert_true(mesh_run(&m, op, (int) m.n, &seed));
+    for (uint32_t r = 0; r < m.n; r++) {
+        cg_group_trace(c.group[r], &trace);
+        assert_string_equal(trace.plan, plan);
+        for (uint32_t b = 0; b < m.n; b++) {
+            for (uint32_t i = 0; i < count; i++) {
+                if (!result(coll, m.n, root, r, b, i, &want)) want = 0x5a5a5a5a;
+                assert_int_equal(dst[r][b * count + i], want);
+            }
+        }
+    }
+    close_nodes(&m, &c);
+}
+
+static void test_blocks(void **state)
+{
+    static const uint32_t counts[] = {1, 100, BLOCK};
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++) {
+            blocks(&shapes[i], CG_COLL_ALLGATHER, counts[k], 0, "rail_ring");
+            blocks(&shapes[i], CG_COLL_REDUCE_SCATTER_BLOCK, counts[k], 0, "rail_ring");
+            blocks(&shapes[i], CG_COLL_GATHER, counts[k], 3, "rail_tree");
+            blocks(&shapes[i], CG_COLL_SCATTER, counts[k], 5, "rail_tree");
+        }
+    }
+}
+
 /* Two nodes of 9 ranks on a host each: they are cut into nodes of 5 and 4, and a rank has fewer links than there are
  * ranks. */
 static void test_links(void **state)
@@ -159,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_sums, quiet),
         cmocka_unit_test_setup(test_bits, quiet),
+        cmocka_unit_test_setup(test_blocks, quiet),
         cmocka_unit_test_setup(test_links, quiet),
         cmocka_unit_test_setup(test_rank_order, quiet),
     };

@@ -109,7 +109,8 @@ static void every_row_checks(void **state)
 /* Programs with walks have as many reps as there are nodes, and their proof takes as long, and as much memory. */
 static int has_walks(const struct rail_choice *c)
 {
-    return CG_COLL_ALLGATHER == c->coll || CG_COLL_REDUCE_SCATTER_BLOCK == c->coll;
+    return CG_COLL_ALLGATHER == c->coll || CG_COLL_REDUCE_SCATTER_BLOCK == c->coll || CG_COLL_GATHER == c->coll ||
+           CG_COLL_SCATTER == c->coll;
 }
 
 /* Samples of what takes too long for all: up to 4096 ranks, with the default slots. */
