@@ -40,6 +40,8 @@ static int module_enable(mca_coll_base_module_t *module, struct ompi_communicato
     }
     CG_ENTRY_TABLE
 #undef CG_ENTRY
+    /* Again: between two sessions Open MPI forgets the functions, but keeps components open where a tool uses MPI_T. */
+    opal_progress_register(cg_progress);
     return OMPI_SUCCESS;
 }
 

@@ -98,7 +98,7 @@ test_gpu_mpi_staged_CFLAGS = $(cg_cflags)
 test_gpu_mpi_staged_LDFLAGS = $(cg_ldflags)
 test_gpu_mpi_staged_LDADD = $(cg_gpu_libs)
 test_gpu_mpi_layouts_SOURCES = test/gpu/mpi_layouts.c test/gpu/layouts.c test/gpu/layouts.h test/mpi/every.h \
-	test/mpi/every_calls.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+	test/mpi/every_calls.c test/mpi/every_large.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_gpu_mpi_layouts_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_layouts_CFLAGS = $(cg_cflags)
 test_gpu_mpi_layouts_LDFLAGS = $(cg_ldflags)

@@ -65,6 +65,9 @@ struct call {
 void every_poison(struct call *c, int turn);
 /* Blocking: from start to end. Otherwise request is under way, or (persistent) inactive. The call's result. */
 int every_issue(const struct call *c, enum form form, MPI_Request *request);
+/* By the functions with large counts, which every_issue uses where CG_TEST_COUNTS=large. */
+int every_large(void);
+int every_issue_large(const struct call *c, enum form form, MPI_Request *request);
 
 /* Who takes part in a call: one group, two groups, or the neighbours of a topology. */
 struct world {

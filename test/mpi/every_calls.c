@@ -33,6 +33,7 @@ void every_poison(struct call *c, int turn)
 
 int every_issue(const struct call *c, enum form form, MPI_Request *request)
 {
+    if (every_large()) return every_issue_large(c, form, request);
     switch (c->coll) {
 #define CASE(name, iname, ...)                                                                             \
     case name:                                                                                             \

@@ -24,7 +24,7 @@ test_mpi_flat_CFLAGS = $(cg_cflags) $(OMPI_CFLAGS)
 test_mpi_flat_LDFLAGS = $(cg_ldflags) -Wl,--copy-dt-needed-entries
 test_mpi_flat_LDADD = libcg.la $(cg_libs) $(OMPI_LIBS) $(MPI_LIBS) -lpthread -lm
 
-every_sources = test/mpi/every.c test/mpi/every.h test/mpi/every_move.c test/mpi/every_reduce.c test/mpi/every_calls.c \
+every_sources = test/mpi/every.c test/mpi/every.h test/mpi/every_move.c test/mpi/every_reduce.c test/mpi/every_calls.c test/mpi/every_large.c \
 	test/mpi/every_world.c $(type_rows) test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 check_PROGRAMS += test/mpi/every
 test_mpi_every_SOURCES = $(every_sources) test/mpi/every_memory.c
@@ -33,7 +33,7 @@ test_mpi_every_LDFLAGS = $(cg_ldflags)
 test_mpi_every_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/requests
-test_mpi_requests_SOURCES = test/mpi/requests.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_world.c \
+test_mpi_requests_SOURCES = test/mpi/requests.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_large.c test/mpi/every_world.c \
 	test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_mpi_requests_CFLAGS = $(cg_cflags)
 test_mpi_requests_LDFLAGS = $(cg_ldflags)
@@ -58,7 +58,7 @@ test_mpi_comms_LDFLAGS = $(cg_ldflags)
 test_mpi_comms_LDADD = $(MPI_LIBS) -lpthread -lm
 
 check_PROGRAMS += test/mpi/threads
-test_mpi_threads_SOURCES = test/mpi/threads.c test/mpi/every.h test/mpi/every_calls.c test/mpi/mpi_test.c \
+test_mpi_threads_SOURCES = test/mpi/threads.c test/mpi/every.h test/mpi/every_calls.c test/mpi/every_large.c test/mpi/mpi_test.c \
 	test/mpi/mpi_test.h test/mpi/fake_memory.h
 test_mpi_threads_CFLAGS = $(cg_cflags)
 test_mpi_threads_LDFLAGS = $(cg_ldflags)
@@ -75,6 +75,18 @@ test_mpi_bits_SOURCES = test/mpi/bits.c test/mpi/mpi_test.c test/mpi/mpi_test.h 
 test_mpi_bits_CFLAGS = $(cg_cflags)
 test_mpi_bits_LDFLAGS = $(cg_ldflags)
 test_mpi_bits_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/large
+test_mpi_large_SOURCES = test/mpi/large.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_large_CFLAGS = $(cg_cflags)
+test_mpi_large_LDFLAGS = $(cg_ldflags)
+test_mpi_large_LDADD = $(MPI_LIBS) -lpthread -lm
+
+check_PROGRAMS += test/mpi/sessions
+test_mpi_sessions_SOURCES = test/mpi/sessions.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_sessions_CFLAGS = $(cg_cflags)
+test_mpi_sessions_LDFLAGS = $(cg_ldflags)
+test_mpi_sessions_LDADD = $(MPI_LIBS) -lpthread -lm
 
 # The component with a GPU layer that stands in front of the library's own.
 check_LTLIBRARIES += test/mpi/fake/mca_coll_gpu.la

@@ -11,4 +11,6 @@ done
 for shape in 2:0 4:2; do
     ok "${shape%:*}" "enable=always virtual_nodes=${shape#*:}" types hh hh 1048579 8192 32768 65536
 done
+# With memory for 2 x 3 x that: CG_TEST_LARGE=2147483700
+ok 2 "enable=always" large "${CG_TEST_LARGE:-3000000}"
 end

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec sh "$top_srcdir/test/compat/run.sh" trixie 5.0.7-1 5
