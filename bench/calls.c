@@ -23,12 +23,12 @@
     X(ALLTOALL, Alltoall, Ialltoall, BLOCKS)                                              \
     X(REDUCE_SCATTER_BLOCK, Reduce_scatter_block, Ireduce_scatter_block, REDUCES)
 #define NAME(NAME, ...) NAME,
-enum { CALLS(NAME) COUNT };
+enum { CALLS(NAME) BARRIER, COUNT };
 #undef NAME
 
 /* source: whose data a received block holds. ALL: the reduction of all ranks'; ROOT: rank 0's; EACH: block r that of
- * rank r, which sent one; OWN: what that rank sent in the block for this one. */
-enum source { ALL, ROOT, EACH, OWN };
+ * rank r, which sent one; OWN: what that rank sent in the block for this one; NONE: nothing is received. */
+enum source { ALL, ROOT, EACH, OWN, NONE };
 static const struct {
     const char *name;
     int sblocks, rblocks; /* one for each rank? */
@@ -39,6 +39,7 @@ static const struct {
     [BCAST] = {"bcast", 0, 0, ROOT, 0},            [ALLGATHER] = {"allgather", 0, 1, EACH, 0},
     [GATHER] = {"gather", 0, 1, EACH, 1},          [SCATTER] = {"scatter", 1, 0, ROOT, 0},
     [ALLTOALL] = {"alltoall", 1, 1, OWN, 0},       [REDUCE_SCATTER_BLOCK] = {"reduce_scatter_block", 1, 0, ALL, 0},
+    [BARRIER] = {"barrier", 0, 0, NONE, 0},
 };
 
 const char *const cg_call_kinds[] = {"blocking", "nonblocking", "persistent"};
@@ -71,6 +72,7 @@ static void run_nonblocking(const struct cg_coll_call *c, MPI_Request *req)
 #define CASE(NAME, name, iname, ...) \
     case NAME: MPI_##iname(__VA_ARGS__, MPI_COMM_WORLD, req); break;
         CALLS(CASE)
+    case BARRIER: MPI_Ibarrier(MPI_COMM_WORLD, req); break;
 #undef CASE
     }
 }
@@ -83,6 +85,7 @@ static void run_blocking(const struct cg_coll_call *c)
 #define CASE(NAME, name, iname, ...) \
     case NAME: MPI_##name(__VA_ARGS__, MPI_COMM_WORLD); break;
         CALLS(CASE)
+    case BARRIER: MPI_Barrier(MPI_COMM_WORLD); break;
 #undef CASE
     }
 }
@@ -95,6 +98,7 @@ void cg_calls_init(const struct cg_coll_call *c, MPI_Request *persistent)
 #define CASE(NAME, name, iname, ...) \
     case NAME: INIT(name)(__VA_ARGS__, MPI_COMM_WORLD, MPI_INFO_NULL, persistent); break;
         CALLS(CASE)
+    case BARRIER: INIT(Barrier)(MPI_COMM_WORLD, MPI_INFO_NULL, persistent); break;
 #undef CASE
     }
 }
@@ -146,7 +150,7 @@ uint64_t cg_calls_check(const struct cg_coll_call *c, const void *host, void *sc
     int mine = rows[c->coll].sblocks ? rank : 0; /* the block of a send buffer that is for this rank */
     uint64_t wrong = 0;
 
-    if (rows[c->coll].to_root && rank != 0) return 0;
+    if (rows[c->coll].source == NONE || (rows[c->coll].to_root && rank != 0)) return 0;
     if (rows[c->coll].source == ALL) return cg_data_check(host, c->type, c->op, count, seed_of(seed, mine), nranks);
     for (int b = 0; b < cg_calls_recv_blocks(c->coll, nranks); b++) {
         cg_data_fill(scratch, c->type, c->op, count, seed_of(seed, mine), rows[c->coll].source == ROOT ? 0 : b);

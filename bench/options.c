@@ -19,8 +19,8 @@ static const struct argp_option options[] = {
     {"warmup_iters", 'w', "N", 0, "iterations before (5)", 0},
     {"check", 'c', "0|1", 0, "check results, on every rank (1)", 0},
     {"coll", KEY_COLL, "NAME", 0,
-     "allreduce reduce bcast allgather gather scatter alltoall reduce_scatter_block; bytes are those of a block where "
-     "there are blocks; only allreduce in place (allreduce)", 0},
+     "allreduce reduce bcast allgather gather scatter alltoall reduce_scatter_block barrier; bytes are those of a "
+     "block where there are blocks; only allreduce in place (allreduce)", 0},
     {"datatype", 'd', "TYPE", 0,
      "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float double char int long, or all (float)", 0},
     {"op", 'o', "OP", 0, "sum prod min max band bor bxor land lor lxor, or all (sum)", 0},

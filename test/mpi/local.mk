@@ -1,4 +1,4 @@
-mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/matrix.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
+mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/matrix.sh test/mpi/readme.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
 	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/header.sh test/mpi/params.sh test/mpi/bits.sh \
 	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh test/mpi/pipeline.sh
 mpi_scripts += test/mpi/table.sh test/mpi/perf.sh

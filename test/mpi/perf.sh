@@ -17,6 +17,10 @@ for coll in reduce bcast allgather gather scatter alltoall reduce_scatter_block;
         said "host *shm$" 3
     done
 done
+for kind in --gap-us=0 --nonblocking --persistent; do
+    ok 2 "enable=always" $perf --coll barrier $kind -b 8 -e 8 -n 3 -w 1
+    said "^# 0 wrong"
+done
 ok 2 "enable=always" $perf --setup 2 -b 8 -e 64K
 said "^further_first_call_us,[0-9]"
 job 2 "enable=always" $perf --sizes 8,4
