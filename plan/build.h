@@ -155,6 +155,8 @@ int cg_rails_rooted_build(const struct cg_plan_request *req, struct cg_plan *pla
 int cg_rails_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_rail_blocks_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_rail_tree_build(const struct cg_plan_request *req, struct cg_plan *plan);
+int cg_rail_scan_applies(const struct cg_plan_request *req);
+int cg_rail_scan_build(const struct cg_plan_request *req, struct cg_plan *plan);
 int cg_scatter_ring_applies(const struct cg_plan_request *req);
 int cg_scatter_ring_build(const struct cg_plan_request *req, struct cg_plan *plan);
 

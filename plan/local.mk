@@ -2,7 +2,7 @@ cg_sources += plan/plan.h plan/build.h plan/build.c plan/table.c plan/count.c pl
 	plan/doubling.c plan/ring.c plan/chain.c plan/allgather.c plan/arms.c plan/linear.c plan/pairwise.c \
 	plan/reduce_scatter.c plan/owners.c plan/direct.c plan/tree.c plan/spec.h plan/spec.c plan/proof.h plan/proof.c \
 	plan/check.c plan/prove.c plan/symbolic.h plan/nodes.h plan/nodes.c plan/rail.h plan/rail.c \
-	plan/rails.c plan/grid.c plan/rail_blocks.c plan/rail_tree.c plan/rail_doubling.c plan/rail_ring.c \
+	plan/rails.c plan/grid.c plan/rail_blocks.c plan/rail_tree.c plan/rail_scan.c plan/rail_doubling.c plan/rail_ring.c \
 	plan/rail_root.c plan/predict.h plan/predict.c plan/machine.c plan/symbolic.c
 
 # The table of choices.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gather and scatter of equal blocks over nodes: the blocks of rank l of all nodes go up, or come down, a binary tree of
- * these ranks, turned to root's node, and within that node between rank l and root. Every other rail uses the second
+ * Gather and scatter of equal blocks over nodes: the blocks of rank l of all nodes go up, or come down, a binary tree
+ * of these ranks, turned to root's node, and within that node between rank l and root. Every other rail uses the second
  * tree. A subtree's blocks are those of nodes in a row (which goes round), and pass in this order: so walks say which
  * block comes when, and a program does not grow with the number of nodes.
  *

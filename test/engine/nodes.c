@@ -113,7 +113,7 @@ static void test_bits(void **state)
     }
 }
 
-/* ---- collectives with blocks ---- */
+/* ---- collectives with blocks, and scans ---- */
 
 enum { BLOCK = 3001 };
 static uint32_t value(uint32_t from, uint32_t to, uint32_t i) { return from * 7919 + to * 1009 + i * 31 + 5; }
@@ -126,9 +126,11 @@ static int result(int coll, uint32_t n, uint32_t root, uint32_t r, uint32_t b, u
     if (CG_COLL_GATHER == coll && r != root) return 0;
     if (CG_COLL_ALLGATHER != coll && CG_COLL_GATHER != coll && b > 0) return 0;
     if (CG_COLL_REDUCE_SCATTER_BLOCK == coll) first = 0, end = n;
+    if (CG_COLL_SCAN == coll || CG_COLL_EXSCAN == coll) first = 0, end = r + (CG_COLL_SCAN == coll);
+    if (first == end) return 0;
     *want = 0;
     for (uint32_t p = first; p < end; p++)
-        *want += value(p, CG_COLL_ALLGATHER == coll || CG_COLL_GATHER == coll ? 0 : r, i);
+        *want += value(p, CG_COLL_SCATTER == coll || CG_COLL_REDUCE_SCATTER_BLOCK == coll ? r : 0, i);
     return 1;
 }
 
@@ -142,7 +144,7 @@ static void blocks(const struct shape *s, int coll, uint32_t count, uint32_t roo
     struct cg_trace trace;
     uint32_t want;
 
-    open_nodes(s, &m, &c, 0, 8);
+    open_nodes(s, &m, &c, CG_COLL_SCAN == coll || CG_COLL_EXSCAN == coll ? 1 << 30 : 0, 8);
     memset(dst, 0x5a, sizeof(dst));
     root %= m.n;
     for (uint32_t r = 0; r < m.n; r++) {
@@ -179,6 +181,8 @@ static void test_blocks(void **state)
         for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++) {
             blocks(&shapes[i], CG_COLL_ALLGATHER, counts[k], 0, "rail_ring");
             blocks(&shapes[i], CG_COLL_REDUCE_SCATTER_BLOCK, counts[k], 0, "rail_ring");
+            blocks(&shapes[i], CG_COLL_SCAN, counts[k], 0, "rail_tree");
+            blocks(&shapes[i], CG_COLL_EXSCAN, counts[k], 0, "rail_tree");
             blocks(&shapes[i], CG_COLL_GATHER, counts[k], 3, "rail_tree");
             blocks(&shapes[i], CG_COLL_SCATTER, counts[k], 5, "rail_tree");
         }

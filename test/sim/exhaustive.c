@@ -185,6 +185,8 @@ static const struct tiny {
     {"2 a node, gather, rail_tree, 4 ranks", 4, 1, 0, 0, 1, {{0, CG_COLL_GATHER, 100}}},
     {"2 a node, scatter, rail_tree, 4 ranks", 4, 1, 0, 0, 1, {{0, CG_COLL_SCATTER, 100}}},
     {"2 a node, gather, scatter, 3 ranks", 3, 1, 0, 0, 1, {{0, CG_COLL_GATHER, 64}, {0, CG_COLL_SCATTER, 64}}},
+    {"2 a node, scan, rail_tree, 4 ranks", 4, 1, 0, 1000, 1, {{0, CG_COLL_SCAN, 100}}},
+    {"2 a node, exscan, rail_tree, 4 ranks", 4, 1, 0, 1000, 1, {{0, CG_COLL_EXSCAN, 100}}},
     {"exscan, alltoall, allgather, 2 ranks",
      2,
      1,

@@ -74,6 +74,8 @@ static const struct rail_choice {
     {"rails", CG_COLL_REDUCE, 0, 0},
     {"rail_ring", CG_COLL_ALLGATHER, 0, 0},
     {"rail_ring", CG_COLL_REDUCE_SCATTER_BLOCK, 0, 0},
+    {"rail_tree", CG_COLL_SCAN, 1 << 30, 0},
+    {"rail_tree", CG_COLL_EXSCAN, 1 << 30, 0},
     {"rail_tree", CG_COLL_GATHER, 0, 0},
     {"rail_tree", CG_COLL_SCATTER, 0, 0},
 };

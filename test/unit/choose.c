@@ -98,7 +98,7 @@ static void builtin_rows_work(void **state)
         const uint32_t least = row->ranks[0] < 2 ? 2 : row->ranks[0];
         int built = 0;
         for (uint32_t nranks = least; CG_GENERAL == row->protocol && nranks <= least + 130 && !built; nranks += 8) {
-            const uint64_t hosts[140] = {1, 1, 1}; /* of some rows: 3 ranks on one, the others on another */
+            const uint64_t hosts[400] = {1, 1, 1}; /* of some rows: 3 ranks on one, the others on another */
             struct cg_nodes *nodes = strncmp(row->plan, "rail", 4) ? NULL : cg_nodes_new(nranks, hosts);
             const uint64_t ends[] = {1, row->bytes[1] < 1 << 20 ? row->bytes[1] : 1 << 20};
             for (int order = 0; order < 2; order++) {
@@ -137,7 +137,8 @@ static void builtin_is_complete(void **state)
     for (int coll = CG_COLL_NONE + 1; coll < CG_COLL_COUNT; coll++) {
         for (uint32_t nranks = 2; nranks <= 140; nranks++) {
             for (size_t s = 0; s < 2 * sizeof(sizes) / sizeof(*sizes) && cg_plan_exists(coll, nranks); s++) {
-                struct cg_plan_request req = {.coll = coll, .nranks = nranks, .count = sizes[s / 2], .esize = 1};
+                struct cg_plan_request req = {.coll = coll, .nranks = nranks, .count = sizes[s / 2], .esize = 1,
+                                              .via = CG_VIA_SHM};
                 const struct cg_row *row, *none;
                 const struct cg_algorithm *a, *b;
                 params.rank_order = limits.rank_order = s % 2;
