@@ -47,13 +47,35 @@ static int entered(const struct cg_link_end *end, uint32_t opno)
     return cg_load_acquire(&end->mine->posted) >= end->op_base + opno;
 }
 
+/* A neighbour whose announcement of this operation is another collective: each may wait for a message of the other, so
+ * that no header tells. Its index, with its call in text; -1: none. */
+static int elsewhere(const struct cg_req *req, char *text, size_t len)
+{
+    for (int i = 0; i < req->group->nneighbors; i++) {
+        const struct cg_link_end *end = req->group->link[i];
+        uint64_t op = CG_MEDIUM_NET == end->medium ? req->opno : end->op_base + req->opno;
+        const struct cg_announce *a = &end->announce_in[op % CG_ANNOUNCE];
+        if (cg_load_acquire(&a->op) != op || a->coll == req->call.coll) continue;
+        describe(text, len, a->coll, a->bytes, a->type, a->redop);
+        return i;
+    }
+    return -1;
+}
+
 void cg_report_stuck(const struct cg_req *req)
 {
     const struct cg_group *g = req->group;
-    char mine[128], who[256];
+    char mine[128], theirs[128], who[256];
     size_t at = 0;
+    int other = elsewhere(req, theirs, sizeof(theirs));
 
     describe(mine, sizeof(mine), req->call.coll, req->bytes, req->call.type, req->call.redop);
+    if (other >= 0) {
+        cg_log(0, "rank %u of %s has waited %d s in %s (operation %u), but rank %u called %s; all ranks must make the "
+                  "same calls in the same order",
+               g->rank, g->label, g->params.stuck_seconds, mine, req->opno, g->neighbor[other], theirs);
+        return;
+    }
     who[0] = 0;
     for (int i = 0; i < g->nneighbors && at < sizeof(who) - 64; i++) {
         if (entered(g->link[i], req->opno)) continue;

@@ -223,6 +223,45 @@ static void test_wait_is_reported(void **state)
     mesh_close(&m);
 }
 
+/* Calls of which each waits for a message of the other: no header tells, but in shared memory the
+ * announcements do. */
+static void test_calls_cross(void **state)
+{
+    enum { N = 3 };
+    struct mesh_op ops[N];
+    struct mesh m;
+    struct mesh_comm c;
+    struct job j;
+    unsigned seed = 31;
+
+    (void) state;
+    mesh_init(&m, N);
+    for (uint32_t r = 0; r < N; r++) m.params[r].stuck_seconds = 1;
+    assert_int_equal(mesh_open(&m), CG_OK);
+    assert_int_equal(mesh_comm_open(&m, "cross", &c), CG_OK);
+    one(&m, &c, 50, 0, &seed);
+    job_begin(&j, N, 100, 0, 1);
+    for (uint32_t r = 0; r < N; r++) {
+        struct cg_call call = {.coll = r ? CG_COLL_BCAST : CG_COLL_REDUCE, .type = r ? CG_TYPE_U8 : CG_TYPE_U32,
+                               .redop = CG_REDOP_SUM, .src = j.src[r], .dst = j.dst[r], .count = 100};
+        assert_int_equal(mesh_post(&c, r, &call, &ops[r]), CG_OK);
+    }
+    last_line[0] = 0;
+    for (int i = 0; i < 12; i++) {
+        usleep(100000);
+        mesh_spin(&m, 20000, &seed);
+    }
+    for (uint32_t r = 0; r < N; r++) assert_int_equal(ops[r].ended, 0);
+    assert_non_null(strstr(last_line, " called "));
+    assert_true(strstr(last_line, "in reduce of 400 bytes") || strstr(last_line, "called reduce of 400 bytes"));
+    mesh_comm_close(&c);
+    mesh_close(&m);
+    for (uint32_t r = 0; r < N; r++) {
+        free(j.src[r]);
+        free(j.dst[r]);
+    }
+}
+
 /* Two hosts: shared memory inside each, the network between them, without being told by virtual_nodes. */
 static void test_two_hosts(void **state)
 {
@@ -305,6 +344,7 @@ int main(void)
         cmocka_unit_test_setup(test_down, quiet),           cmocka_unit_test_setup(test_end_in_setup, quiet),
         cmocka_unit_test_setup(test_mismatch, quiet),       cmocka_unit_test_setup(test_params_differ, quiet),
         cmocka_unit_test_setup(test_no_shm, quiet),         cmocka_unit_test_setup(test_wait_is_reported, quiet),
+        cmocka_unit_test_setup(test_calls_cross, quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
