@@ -66,7 +66,12 @@ libcggputest_la_LIBADD = libcgbench.la
 
 cg_gpu_libs = libcggputest.la $(cg_bench_libs)
 cg_gpu_programs = test/gpu/mpi_memory test/gpu/mpi_order test/gpu/mpi_bits test/gpu/mpi_dup test/gpu/mpi_staged test/gpu/mpi_types \
-	test/gpu/mpi_victim test/gpu/mpi_layouts test/gpu/mpi_vectors
+	test/gpu/mpi_victim test/gpu/mpi_layouts test/gpu/mpi_vectors test/gpu/mpi_every
+test_gpu_mpi_every_SOURCES = test/gpu/every_cuda.c $(every_sources)
+test_gpu_mpi_every_CPPFLAGS = $(cg_bench_cppflags)
+test_gpu_mpi_every_CFLAGS = $(cg_cflags)
+test_gpu_mpi_every_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_every_LDADD = $(cg_gpu_libs)
 test_gpu_mpi_memory_SOURCES = test/gpu/mpi_memory.c
 test_gpu_mpi_memory_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_memory_CFLAGS = $(cg_cflags)
@@ -118,7 +123,12 @@ test_gpu_mpi_victim_LDADD = $(cg_gpu_libs)
 if HAVE_CUDA
 noinst_LTLIBRARIES += libcgspin.la
 libcgspin_la_SOURCES = test/gpu/spin.cu test/gpu/spin.h
-cg_gpu_programs += test/gpu/mpi_manners test/gpu/mpi_residency
+cg_gpu_programs += test/gpu/mpi_manners test/gpu/mpi_residency test/gpu/mpi_contexts
+test_gpu_mpi_contexts_SOURCES = test/gpu/mpi_contexts.c
+test_gpu_mpi_contexts_CPPFLAGS = $(cg_bench_cppflags) $(CUDA_CPPFLAGS)
+test_gpu_mpi_contexts_CFLAGS = $(cg_cflags)
+test_gpu_mpi_contexts_LDFLAGS = $(cg_ldflags)
+test_gpu_mpi_contexts_LDADD = $(CUDA_LIBS) $(MPI_LIBS) -lpthread -ldl
 test_gpu_mpi_manners_SOURCES = test/gpu/mpi_manners.c
 test_gpu_mpi_manners_CPPFLAGS = $(cg_bench_cppflags)
 test_gpu_mpi_manners_CFLAGS = $(cg_cflags)

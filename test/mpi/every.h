@@ -110,12 +110,13 @@ void every_put(char *p, const struct layout *l, size_t i, int from, int key);
 
 #define GUARD 256
 #define KINDS_MOST 8
-/* A letter for each kind of memory that the program offers; h: host memory. */
+/* A letter for each kind of memory that the program offers. */
 extern const char every_kinds[];
 /* Before MPI is used, and when it is not any more. 0, or an exit status. */
 int every_memory_open(void);
 /* Memory of a kind, a letter of every_kinds. *bytes becomes what there is. guarded: what goes beyond its end dies. */
 char *every_alloc(size_t *bytes, char kind, int *guarded);
+int every_on_gpu(char kind);
 void every_copy(char *dst, const char *src, size_t bytes);
 
 /* One direction's memory of all kinds, and what is, or should be, in it. The data lie GUARD bytes behind user. */

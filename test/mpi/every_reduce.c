@@ -217,7 +217,7 @@ static void locals(void)
     t.coll = EVERY_COUNT;
     for (t.mixture = 0; t.mixture < every_mixtures(sweep) && !w.inter; t.mixture++) {
         every_mixture(sweep, t.mixture, kind);
-        if (!right_in_open_mpi() && kind[0] == 'h' && kind[1] == 'h') continue;
+        if (!right_in_open_mpi() && !every_on_gpu(kind[0]) && !every_on_gpu(kind[1])) continue;
         if (every_drawn(sweep)) local_case();
     }
 }
