@@ -234,6 +234,9 @@ struct cg_next {
     int (*init)(const cg_module_t *m, const struct cg_args *a, struct ompi_info_t *info, ompi_request_t **request);
 };
 extern const struct cg_next cg_next[CG_ROWS];
+/* Not 0 while this thread is in a blocking call of the next component. Open MPI's own make calls on the communicator
+ * from there, some with buffers that overlap: in place, its Allgatherv gathers out of the receive buffer. */
+extern _Thread_local int cg_below;
 
 /* calls.c, persistent.c: what the entry points do. */
 int cg_call_blocking(cg_module_t *m, const struct cg_args *a);

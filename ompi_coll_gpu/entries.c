@@ -6,6 +6,8 @@
 #define FILL(field) .field = field,
 #define PASS(field) a->field,
 
+_Thread_local int cg_below;
+
 #define FUNCTIONS(name, sig, flow, sent, received, coll)                                                              \
     int cg_##name(CG_SIG_##sig(CG_DECLARE) struct ompi_communicator_t *comm, mca_coll_base_module_t *module)          \
     {                                                                                                                 \
@@ -28,7 +30,11 @@
     }                                                                                                                 \
     static int next_##name(const cg_module_t *m, const struct cg_args *a)                                             \
     {                                                                                                                 \
-        return m->saved.coll_##name(CG_SIG_##sig(PASS) m->comm, m->saved.coll_##name##_module);                       \
+        int rc;                                                                                                       \
+        cg_below++;                                                                                                   \
+        rc = m->saved.coll_##name(CG_SIG_##sig(PASS) m->comm, m->saved.coll_##name##_module);                         \
+        cg_below--;                                                                                                   \
+        return rc;                                                                                                    \
     }                                                                                                                 \
     static int next_i##name(const cg_module_t *m, const struct cg_args *a, ompi_request_t **request)                  \
     {                                                                                                                 \

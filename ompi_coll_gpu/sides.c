@@ -281,7 +281,7 @@ int cg_role_overlap(const cg_module_t *m, const struct cg_role *role, const stru
     struct caller c = {m, name};
     struct half s, r;
 
-    if (!role->sends || !role->recvs || rows[a->row].flow == CG_NEIGHBORS) return MPI_SUCCESS;
+    if (cg_below || !role->sends || !role->recvs || rows[a->row].flow == CG_NEIGHBORS) return MPI_SUCCESS;
     s = half_sent(role, a);
     r = half_received(role, a);
     return overlap(&s, &r, role->rank, &c);
