@@ -41,6 +41,19 @@ check "451 lines" 1 '451 lines' length.sh "$tmp/long"
 printf '%0121d\n' 0 >"$tmp/long/core/a.c"
 check "121 columns" 1 '121 columns' length.sh "$tmp/long"
 
+breaks_repository() { # WHAT FORMAT EXPECTED-TEXT
+    printf "$2" "" >"$tmp/repository/file"
+    git -C "$tmp/repository" add file
+    check "$1" 1 "file: $3" tracked.sh "$tmp/repository"
+}
+if git init -q "$tmp/repository" 2>/dev/null; then
+    echo text >"$tmp/repository/a.c"
+    git -C "$tmp/repository" add a.c
+    check "a good repository" 0 '^$' tracked.sh "$tmp/repository"
+    breaks_repository "a program" 'a\000b%s' 'no text'
+    breaks_repository "a large file" '%0200001d' 'more than 200 KB'
+fi
+
 breaks_symbol() { # NAME FLAGS SOURCE EXPECTED-TEXT
     printf '%s\n' 'int mca_coll_gpu_component;' "$3" >"$tmp/a.c"
     if ! ${CC:-cc} -shared -fPIC -Wl,-z,nodelete $2 "$tmp/a.c" -o "$tmp/a.so"; then

@@ -1,4 +1,4 @@
-lint_scripts = test/lint/includes.sh test/lint/length.sh test/lint/symbols.sh test/lint/catches.sh
+lint_scripts = test/lint/includes.sh test/lint/length.sh test/lint/tracked.sh test/lint/symbols.sh test/lint/catches.sh
 EXTRA_DIST += $(lint_scripts)
 check_PROGRAMS += test/lint/load
 TESTS += $(lint_scripts) test/lint/load
