@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A rank dies in the middle: the job ends within seconds, no process and nothing in /dev/shm stays behind.
 . "${top_srcdir:=.}/test/mpi/lib.sh"
-limit=15
 
 # Files in /dev/shm newer than $mark that no process has mapped: those of other jobs are mapped.
 shm_left() {
@@ -30,6 +29,9 @@ for shape in 2:0 3:2 4:0; do
     touch "$mark"
     job "${shape%:*}" "enable=always virtual_nodes=${shape#*:}" errors killed "$token"
     status=$?
+    ended=$(date +%s)
+    died=$(sed -n 's/.*dies at \([0-9]*\).*/\1/p' "$out") # however long it took to get there
+    [ "$((ended - ${died:-0}))" -le 15 ] || fail "the job ended $((ended - ${died:-0})) s after a rank at $shape"
     case $status in 0 | 124) fail "status $status at $shape" ;; esac
     said "signal 9 (Killed)"
     settle shm_left || fail "in /dev/shm: $left"
