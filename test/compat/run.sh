@@ -64,12 +64,13 @@ export OMPI_MCA_mca_base_component_path
 exec "\$@"
 RUN
 chmod +x "$build/run-in-tree"
-# Inside, this tree and its build have the names that they have here.
-mkdir -p "$root$top_srcdir" "$root$top_builddir"
+# Inside, this tree and its build have the names that they have here, also if these are in /tmp.
 exec $space sh -c '
     root=$0
-    for dir in /proc /dev /sys "$1" "$2"; do mount --rbind "$dir" "$root$dir" || exit 77; done
     mount -t tmpfs none "$root/tmp" || exit 77
+    for dir in /proc /dev /sys "$1" "$2"; do
+        mkdir -p "$root$dir" && mount --rbind "$dir" "$root$dir" || exit 77
+    done
     cd / && exec chroot "$root" env -i PATH=/usr/bin HOME=/tmp top_srcdir="$1" top_builddir="$3" \
         MPIRUN=/usr/bin/mpirun.openmpi OMPI_MCA_btl_tcp_if_include=lo sh "$1/test/compat/jobs.sh" "$4"' \
     "$root" "$top_srcdir" "$top_builddir" "$build" "$major"
