@@ -37,12 +37,7 @@ coll_gpu_sim_LDFLAGS = $(cg_ldflags)
 coll_gpu_sim_LDADD = libcg.la $(cg_libs)
 
 EXTRA_DIST += bench/compare bench/sweep bench/tune bench/job.py bench/tables/2026-11-30-host.txt bench/figures.py bench/choices.py bench/targets.py bench/plot
-EXTRA_DIST += bench/results/allreduce.svg bench/results/2026-11-30-h200-shared-osu-allreduce.csv \
-	bench/results/2026-11-30-h200-time-sliced-osu-allreduce.csv bench/results/2026-11-30-h200x2-osu-allreduce.csv \
-	bench/results/2026-11-30-h200x2-parameters.csv bench/results/2026-11-30-host-2.csv \
-	bench/results/2026-11-30-host-2-net-tcp.csv bench/results/2026-11-30-host-2-net-sm.csv \
-	bench/results/2026-11-30-line-1gbit.csv \
-	bench/results/2026-11-30-host-2-pipeline-tcp.csv bench/results/2026-11-30-host-2-pipeline-sm.csv
+EXTRA_DIST += bench/results
 
 # The scripts, on OSU's recorded output.
 EXTRA_DIST += test/unit/tune.py test/unit/fake_node.py test/unit/sweep.py test/unit/plot.py test/unit/fake_tree.py test/unit/osu/osu_allreduce \
