@@ -66,19 +66,20 @@ struct half {
 };
 
 /* Reductions and bcast have one count and type. */
+static int one_type(const struct cg_args *a) { return a->op || rows[a->row].flow == CG_BCAST; }
+
 static struct half half_sent(const struct cg_role *role, const struct cg_args *a)
 {
     const struct row *row = &rows[a->row];
-    int one_type = a->op || row->flow == CG_BCAST;
 
     return (struct half){
         .layout = row->sent,
         .buf = row->flow == CG_BCAST ? a->rbuf : (char *) a->sbuf,
         .n = a->op ? role->size : role->nsend,
         .wide = row->flow == CG_NEIGHBORS,
-        .count = (size_t) (one_type ? a->rcount : a->scount),
-        .type = one_type ? a->rtype : a->stype,
-        .counts = one_type ? a->rcounts : a->scounts,
+        .count = (size_t) (one_type(a) ? a->rcount : a->scount),
+        .type = one_type(a) ? a->rtype : a->stype,
+        .counts = one_type(a) ? a->rcounts : a->scounts,
         .disps = a->sdisps,
         .wdisps = a->swdisps,
         .types = a->stypes,
@@ -181,8 +182,6 @@ static int simple(const struct cg_args *a)
 
     return row->flow != CG_NEIGHBORS && row->sent <= CG_EACH && row->received <= CG_EACH;
 }
-
-static int one_type(const struct cg_args *a) { return a->op || rows[a->row].flow == CG_BCAST; }
 
 static int counts_fine(const struct cg_role *role, const struct cg_args *a)
 {

@@ -36,6 +36,20 @@ void every_begin(struct area *a, size_t used, char kind, int at_end)
 
 void every_load(struct area *a) { every_copy(a->user, a->image, a->used); }
 
+void every_run(const struct call *c, enum form form, struct area *recv, const char *(*what)(void))
+{
+    MPI_Request request;
+    int rc = every_issue(c, form, &request);
+
+    CHECK(rc == MPI_SUCCESS, "code %d of %s", rc, what());
+    for (int round = 0; round < (form == PERSISTENT ? 2 : 1) && form != BLOCKING; round++) {
+        if (round) every_load(recv);
+        if (form == PERSISTENT) MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (form == PERSISTENT) MPI_Request_free(&request);
+}
+
 char *every_look(struct area *a)
 {
     every_copy(a->seen, a->user, a->used);

@@ -131,6 +131,8 @@ void every_areas(struct area *send, struct area *recv, size_t bytes);
 void every_begin(struct area *a, size_t used, char kind, int at_end);
 /* The image into the area. */
 void every_load(struct area *a);
+/* The call from its begin to its end; a persistent one twice, recv loaded anew in between. what: its name in a line. */
+void every_run(const struct call *c, enum form form, struct area *recv, const char *(*what)(void));
 /* The area's data now; every_same: 1 if they are the image, but for bytes [from, to) of the data. */
 char *every_look(struct area *a);
 int every_same(struct area *a, size_t from, size_t to);

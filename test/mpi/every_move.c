@@ -223,20 +223,6 @@ static const char *what(void)
     return text;
 }
 
-static void run(const struct call *c)
-{
-    MPI_Request request;
-    int rc = every_issue(c, t.form, &request);
-
-    CHECK(rc == MPI_SUCCESS, "code %d of %s", rc, what());
-    for (int round = 0; round < (t.form == PERSISTENT ? 2 : 1) && t.form != BLOCKING; round++) {
-        if (round) every_load(&recv);
-        if (t.form == PERSISTENT) MPI_Start(&request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-    if (t.form == PERSISTENT) MPI_Request_free(&request);
-}
-
 /* Links of every rank to every other (CG_COLL_TABLE). */
 static int all_links(void) { return t.coll == Gatherv || t.coll >= Scatterv; }
 
@@ -285,7 +271,7 @@ static void one_case(void)
     every_load(&send);
     every_load(&recv);
     every_trace(what());
-    run(&c);
+    every_run(&c, t.form, &recv, what);
     if (in.on) put_all(&recv, &in);
     every_look(&recv);
     CHECK(every_same(&recv, 0, 0), "result of %s", what());

@@ -88,20 +88,6 @@ static const char *what(void)
     return text;
 }
 
-static void run(const struct call *c)
-{
-    MPI_Request request;
-    int rc = every_issue(c, t.form, &request);
-
-    CHECK(rc == MPI_SUCCESS, "code %d of %s", rc, what());
-    for (int round = 0; round < (t.form == PERSISTENT ? 2 : 1) && t.form != BLOCKING; round++) {
-        if (round) every_load(&recv);
-        if (t.form == PERSISTENT) MPI_Start(&request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-    if (t.form == PERSISTENT) MPI_Request_free(&request);
-}
-
 static uint64_t expected_posts(void)
 {
     if (contributed() == 0 || sweep->staged) return 0;
@@ -150,7 +136,7 @@ static void one_case(void)
     every_load(&send);
     every_load(&recv);
     every_trace(what());
-    run(&c);
+    every_run(&c, t.form, &recv, what);
     if (recvs()) put_result();
     /* in place, what stands behind the result is nobody's */
     end = t.in_place && scatters() ? held * extent : received() * extent;
