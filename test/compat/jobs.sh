@@ -7,7 +7,10 @@ ok 3 "enable=always virtual_nodes=2 $small" every hh hh native 0 1 300
 ok 4 "enable=always virtual_nodes=2" types hh hh 2000 256
 ok 3 "enable=always virtual_nodes=2" requests hh hh
 ok 3 "enable=always virtual_nodes=2" order
+# 6.0.0rc2 loses messages between threads through its shared memory, with coll/gpu or without (docs/testing.md).
+[ "$1" -lt 6 ] || export OMPI_MCA_btl=tcp,self
 ok 3 "enable=always virtual_nodes=2" threads 200
+unset OMPI_MCA_btl
 ok 3 "enable=always" fallback hh hh
 ok 3 "enable=always virtual_nodes=2" bits hh hh 4
 ok 2 "enable=always" comms 100 spawn
