@@ -10,8 +10,9 @@ cg_cuda_sources += kernels/cuda/kernel.cu kernels/cuda/ctl.h kernels/cuda/host.h
 	kernels/cuda/fast_kernel.cu kernels/cuda/fast_move.cu kernels/cuda/fast_move.cuh kernels/cuda/fast_cmd.cuh \
 	kernels/cuda/fast_flow.h kernels/cuda/fast_ctl.h kernels/cuda/fast_host.h kernels/cuda/fast_mem.cuh \
 	kernels/cuda/fast_reduce.cuh kernels/cuda/fast_ll.cuh kernels/cuda/fast_ll128.cuh kernels/cuda/fast_two_shot.cuh \
-	kernels/cuda/fast_bulk.cuh kernels/cuda/fast_host.c kernels/cuda/fast_window.c kernels/cuda/fast_open.c \
-	kernels/cuda/fast_post.c kernels/cuda/fast_copy.c kernels/cuda/fast_copy_open.c kernels/cuda/fast_copy.h kernels/cuda/fast_copy_part.h kernels/cuda/fast_copy_kernel.cu \
+	kernels/cuda/fast_bulk.cuh kernels/cuda/fast_host.c kernels/cuda/fast_window.c kernels/cuda/fast_slab.c \
+	kernels/cuda/fast_open.c kernels/cuda/fast_post.c kernels/cuda/fast_copy.c kernels/cuda/fast_copy_open.c \
+	kernels/cuda/fast_copy.h kernels/cuda/fast_copy_part.h kernels/cuda/fast_copy_kernel.cu \
 	kernels/cuda/share.c kernels/cuda/fast_lead.c kernels/cuda/fast_lead.h kernels/cuda/fast_lead_kernel.cu \
 	kernels/cuda/fast_packs.cuh
 cg_nocuda_sources += kernels/cuda/gpu_none.c kernels/cuda/fast_none.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fast executor's host side among itself: fast_post.c and fast_host.c (operations), fast_copy.c
- * (those that the host drives), fast_window.c (memory). */
+ * (those that the host drives), fast_window.c and fast_slab.c (memory). */
 #ifndef CG_KERNELS_CUDA_FAST_HOST_H
 #define CG_KERNELS_CUDA_FAST_HOST_H
 
@@ -31,12 +31,19 @@ struct cg_fast_run {
     uint64_t turn; /* order among those that wait */
 };
 
+/* GPU memory in an allocation, slab, whose first piece owns it. */
+struct cg_fast_piece {
+    char *slab, *memory;
+    uint64_t bytes;
+};
+
 struct cg_fast_window {
     struct cg_fast_window *next;
     struct cg_fast *fast;
     struct cg_fast_view view;
     struct cg_fast_lines lines;
-    char *memory;
+    struct cg_fast_piece piece;
+    char *memory;                /* the piece's */
     int index, big, shared, ll128, usable;
     uint32_t imported;           /* bit per rank */
     uint32_t seq;                /* of the last LL or LL128 operation */
@@ -55,11 +62,10 @@ struct cg_fast_import {
     int users;
 };
 
-/* GPU memory of windows that are gone. */
+/* GPU memory that no window uses. */
 struct cg_fast_spare {
     struct cg_fast_spare *next;
-    char *memory;
-    uint64_t bytes;
+    struct cg_fast_piece piece;
 };
 
 struct cg_fast {
@@ -99,6 +105,11 @@ void cg_fx_advance(struct cg_fast *fast);
 /* fast_copy.c: has the window all that COPY needs? */
 int cg_copy_ready(const struct cg_fast_window *window);
 
+/* fast_slab.c, with context: GPU memory of at least so many bytes, not cleared; CG_ERR_GPU_NOMEM. It is given back for
+ * the next one of its size, and freed by close, when no piece is in use. */
+int cg_fx_piece_get(struct cg_fast *fast, uint64_t bytes, struct cg_fast_piece *piece);
+void cg_fx_piece_put(struct cg_fast *fast, const struct cg_fast_piece *piece);
+void cg_fx_pieces_close(struct cg_fast *fast);
 /* fast_window.c: give everything back; no kernel of ours runs. */
 void cg_fx_free_windows(struct cg_fast *fast);
 

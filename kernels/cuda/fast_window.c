@@ -54,7 +54,7 @@ static void lay_out(uint32_t nranks, int big, struct cg_fast_layout *l)
     l->ll128 = take(&at, 2 * peers * l->ll128_slot);
     l->raw = take(&at, peers * l->rings * l->slots * l->chunk);
     l->res = take(&at, peers * l->rings * l->slots * l->chunk);
-    l->bytes = big ? (at + CG_SHARE_PAGE - 1) / CG_SHARE_PAGE * CG_SHARE_PAGE : at;
+    l->bytes = at;
 }
 
 /* The kernel's copy of the window's lines. */
@@ -76,33 +76,6 @@ static int clear(struct cg_fast *fast, void *at, size_t bytes)
     return cg_cuda_ok(cudaStreamSynchronize(fast->setup)) ? CG_OK : CG_ERR_GPU;
 }
 
-static char *get_memory(struct cg_fast *fast, uint64_t bytes)
-{
-    void *fresh = NULL;
-
-    for (struct cg_fast_spare **p = &fast->spares; *p; p = &(*p)->next) {
-        struct cg_fast_spare *spare = *p;
-        char *memory = spare->memory;
-        if (spare->bytes != bytes) continue;
-        *p = spare->next;
-        free(spare);
-        return memory;
-    }
-    return cg_cuda_ok(cudaMalloc(&fresh, bytes)) ? (char *) fresh : NULL;
-}
-
-/* Without memory for the note the GPU memory is freed at close of the context. */
-static void put_memory(struct cg_fast *fast, char *memory, uint64_t bytes)
-{
-    struct cg_fast_spare *spare = calloc(1, sizeof *spare);
-
-    if (!spare) return;
-    spare->memory = memory;
-    spare->bytes = bytes;
-    spare->next = fast->spares;
-    fast->spares = spare;
-}
-
 static int fill_card(struct cg_fast *fast, const struct cg_fast_window *w, struct cg_fast_card *card)
 {
     struct cudaDeviceProp prop;
@@ -112,8 +85,9 @@ static int fill_card(struct cg_fast *fast, const struct cg_fast_window *w, struc
     CG_STATIC_ASSERT(sizeof(cudaIpcMemHandle_t) == sizeof card->handle, "card");
     CG_STATIC_ASSERT(sizeof prop.uuid == sizeof card->uuid, "card");
     memcpy(card->uuid, &prop.uuid, sizeof card->uuid);
-    if (!cg_cuda_ok(cudaIpcGetMemHandle((cudaIpcMemHandle_t *) card->handle, w->memory))) return CG_ERR_GPU;
+    if (!cg_cuda_ok(cudaIpcGetMemHandle((cudaIpcMemHandle_t *) card->handle, w->piece.slab))) return CG_ERR_GPU;
     card->bytes = w->view.l.bytes;
+    card->offset = (uint64_t) (w->memory - w->piece.slab);
     card->pid = cg_process_id();
     card->address = (uint64_t) w->memory;
     card->mps = (uint64_t) cg_gpu_mps();
@@ -133,11 +107,12 @@ static int alloc_inside(struct cg_fast_window *w, struct cg_fast_card *card)
 {
     int rc;
 
-    w->memory = get_memory(w->fast, w->view.l.bytes);
-    if (!w->memory) return CG_ERR_GPU_NOMEM;
+    rc = cg_fx_piece_get(w->fast, w->view.l.bytes, &w->piece);
+    if (rc != CG_OK) return rc;
+    w->memory = w->piece.memory;
     rc = clear(w->fast, w->memory, w->view.l.bytes);
     if (rc == CG_OK) rc = fill_card(w->fast, w, card);
-    if (rc != CG_OK) put_memory(w->fast, w->memory, w->view.l.bytes);
+    if (rc != CG_OK) cg_fx_piece_put(w->fast, &w->piece);
     return rc;
 }
 
@@ -372,7 +347,7 @@ void cg_fast_window_free(struct cg_fast_window *w)
     cg_copy_free(w);
     free(w->lead);
     fast->used[w->index] = 0;
-    put_memory(fast, w->memory, w->view.l.bytes);
+    cg_fx_piece_put(fast, &w->piece);
     free(w);
 }
 
@@ -381,10 +356,5 @@ void cg_fx_free_windows(struct cg_fast *fast)
     while (fast->windows) cg_fast_window_free(fast->windows);
     close_handles(fast);
     cg_share_close(&fast->share);
-    while (fast->spares) {
-        struct cg_fast_spare *spare = fast->spares;
-        fast->spares = spare->next;
-        (void) cg_cuda_ok(cudaFree(spare->memory));
-        free(spare);
-    }
+    cg_fx_pieces_close(fast);
 }

@@ -336,6 +336,13 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     return cudaSuccess;
 }
 
+cudaError_t cudaMemGetInfo(size_t *bytes_free, size_t *bytes_total)
+{
+    *bytes_total = arena_bytes;
+    *bytes_free = arena_bytes - __atomic_load_n((size_t *) arena, __ATOMIC_SEQ_CST);
+    return cudaSuccess;
+}
+
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned) { return cudaMalloc(p, bytes); }
 cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaMalloc(p, bytes); }
 cudaError_t cudaFree(void *) { return cudaSuccess; }

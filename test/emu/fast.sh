@@ -16,7 +16,7 @@ cxx() {
     objects="$objects $out/$2.o"
     c++ -std=gnu++17 -x c++ -include "$src/test/emu/device.h" $flags $quiet -c "$src/$1" -o "$out/$2.o" || exit 1
 }
-for name in fast_host fast_post fast_window fast_open fast_copy fast_copy_open fast_lead lead share; do
+for name in fast_host fast_post fast_window fast_slab fast_open fast_copy fast_copy_open fast_lead lead share; do
     c kernels/cuda/$name.c $name
 done
 for name in names reduce; do c kernels/host/$name.c $name; done
@@ -25,5 +25,5 @@ for name in core params; do c core/$name.c $name; done
 for name in fast_kernel fast_move fast_copy_kernel fast_lead_kernel; do cxx kernels/cuda/$name.cu $name; done
 cxx test/emu/device.cc device
 c++ $objects -o "$out/fast_check" -lpthread || exit 1
-export CG_FAST_MOST="${CG_FAST_MOST:-2100}" CG_FAST_ONLY="${CG_FAST_ONLY:-every_collective,late_rank,crossed,announced}"
+export CG_FAST_MOST="${CG_FAST_MOST:-2100}" CG_FAST_ONLY="${CG_FAST_ONLY:-every_collective,small_windows,late_rank,crossed,announced}"
 "$out/fast_check" "${1:-2}" "${2:-50}"

@@ -47,6 +47,53 @@ static void every_type(struct fw *w)
     }
 }
 
+static int64_t used_since(struct fw *w, size_t before)
+{
+    size_t now = 0, total;
+
+    fw_must(w, cudaMemGetInfo(&now, &total), "cudaMemGetInfo");
+    return (int64_t) before - (int64_t) now;
+}
+
+#define SMALL 16 /* an even number, as two share a page */
+
+/* Windows of further communicators take no more than 1 MiB each, apart from one another, and none when others went.
+ * Alone: others of the same GPU wait. */
+static void small_windows_alone(struct fw *w)
+{
+    struct cg_fast_window *window[SMALL];
+    struct cg_fast_card card[SMALL];
+    size_t before = 0, total;
+    int64_t used;
+
+    fw_must(w, cudaMemGetInfo(&before, &total), "cudaMemGetInfo");
+    for (int turn = 0; turn < 3; turn++) {
+        uint32_t ranks = turn == 1 ? CG_FAST_RANKS : (uint32_t) w->size;
+        for (int i = 0; i < SMALL; i++) {
+            fw_must(w, cg_fast_window_alloc(w->fast, ranks, 0, 0, &window[i], &card[i]), "cg_fast_window_alloc");
+        }
+        used = used_since(w, before);
+        fw_check(w, used <= SMALL << 20, "%d small windows take %lld bytes", SMALL, (long long) used);
+        for (int i = 0; i < SMALL; i++) {
+            fw_check(w, card[i].offset + card[i].bytes <= 2 << 20, "a window ends beyond its page");
+            for (int k = 0; k < i; k++) {
+                uint64_t lower = card[i].address < card[k].address ? card[i].address : card[k].address;
+                uint64_t upper = card[i].address ^ card[k].address ^ lower;
+                fw_check(w, upper - lower >= card[i].bytes, "windows %d and %d overlap", k, i);
+            }
+        }
+        for (int i = 0; i < SMALL; i++) cg_fast_window_free(window[i]);
+    }
+}
+
+static void small_windows(struct fw *w)
+{
+    for (int r = 0; r < w->size; r++) {
+        if (r == w->rank) small_windows_alone(w);
+        fw_barrier(w);
+    }
+}
+
 /* Around size, shifted and in place. */
 static void around(struct fw *w, struct fw_case *c, uint64_t size)
 {
@@ -289,7 +336,7 @@ static void body(struct fw *w)
         const char *name;
         void (*run)(struct fw *);
     } parts[] = {{"every_type", every_type}, {"every_size", every_size}, {"every_collective", every_collective},
-                 {"changing_inputs", changing_inputs},
+                 {"small_windows", small_windows}, {"changing_inputs", changing_inputs},
                  {"late_rank", late_rank},   {"crossed", crossed},       {"announced", announced}};
     const char *part = getenv("CG_FAST_ONLY"), *protocol = getenv("CG_FAST_PROTOCOL");
 

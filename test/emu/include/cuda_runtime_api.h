@@ -58,6 +58,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *low, int *high);
 cudaError_t cudaDeviceSynchronize(void); /* waits for nothing */
 cudaError_t cudaMalloc(void **p, size_t bytes);
+cudaError_t cudaMemGetInfo(size_t *bytes_free, size_t *bytes_total);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned flags);
 cudaError_t cudaMallocHost(void **p, size_t bytes);
