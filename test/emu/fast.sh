@@ -25,5 +25,6 @@ for name in core params; do c core/$name.c $name; done
 for name in fast_kernel fast_move fast_copy_kernel fast_lead_kernel; do cxx kernels/cuda/$name.cu $name; done
 cxx test/emu/device.cc device
 c++ $objects -o "$out/fast_check" -lpthread || exit 1
-export CG_FAST_MOST="${CG_FAST_MOST:-2100}" CG_FAST_ONLY="${CG_FAST_ONLY:-every_collective,small_windows,late_rank,crossed,announced}"
+parts=every_collective,small_windows,late_rank,crossed,announced
+export CG_FAST_MOST="${CG_FAST_MOST:-2100}" CG_FAST_ONLY="${CG_FAST_ONLY:-$parts}"
 "$out/fast_check" "${1:-2}" "${2:-50}"
