@@ -118,6 +118,11 @@ struct cg_call {
 void *cg_proc_room(struct cg_proc *proc, int device, uint64_t bytes);
 void cg_proc_room_free(struct cg_proc *proc, int device, void *room);
 
+/* inout[i] = in[i] op inout[i], of a type and an operation that MPI allows together, by a kernel of the GPU that has
+ * both buffers; waits. CG_ERR_UNSUPPORTED, and nothing happened: they are not on one GPU, or it cannot be used. Any
+ * thread that may call MPI. */
+int cg_proc_reduce_local(struct cg_proc *proc, int type, int redop, const void *in, void *inout, uint64_t count);
+
 /* Called once when the operation has ended, without the lock, from post, progress or wait. status: cg_status. */
 typedef void (*cg_complete_fn)(void *ctx, int status);
 

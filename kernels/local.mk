@@ -7,6 +7,7 @@ cg_cuda_sources += kernels/cuda/kernel.cu kernels/cuda/ctl.h kernels/cuda/host.h
 	kernels/cuda/move.cuh kernels/cuda/access.cuh kernels/cuda/narrow.cuh kernels/cuda/reduce.cuh kernels/cuda/poll.cuh kernels/cuda/work.cuh \
 	kernels/cuda/detect.c kernels/cuda/open.c kernels/cuda/engine.c kernels/cuda/copy.c kernels/cuda/fifo.c \
 	kernels/cuda/pack_kernel.cu kernels/cuda/pack.h kernels/cuda/pack.c \
+	kernels/cuda/local_kernel.cu kernels/cuda/local.h kernels/cuda/local.c \
 	kernels/cuda/fast_kernel.cu kernels/cuda/fast_move.cu kernels/cuda/fast_move.cuh kernels/cuda/fast_cmd.cuh \
 	kernels/cuda/fast_flow.h kernels/cuda/fast_ctl.h kernels/cuda/fast_host.h kernels/cuda/fast_mem.cuh \
 	kernels/cuda/fast_reduce.cuh kernels/cuda/fast_ll.cuh kernels/cuda/fast_ll128.cuh kernels/cuda/fast_two_shot.cuh \

@@ -251,6 +251,27 @@ static int reduce_local(const cg_module_t *m, const struct cg_job *job, const st
     return MPI_SUCCESS;
 }
 
+/* By the GPU that has both buffers. Packed memory would have to be made for a type with gaps: staged. */
+static int local_on_gpu(const struct cg_args *a, int *rc)
+{
+    struct cg_piece in = {(char *) a->sbuf, (size_t) a->rcount, a->rtype};
+    struct cg_piece inout = {a->rbuf, (size_t) a->rcount, a->rtype};
+    size_t times = 1;
+    int type, redop;
+
+    if (!cg_state.proc || a->rcount == 0 || !cg_typemap(a->rtype, a->op, &type, &redop)) return 0;
+    if (!ompi_op_is_intrinsic(a->op)) { /* of coll_gpu.h: any type of its elements */
+        if (!cg_piece_dense(&inout)) return 0;
+        times = a->rtype->super.size / (size_t) cg_type_size(type);
+        cg_piece_span(&in, &in.at);
+        cg_piece_span(&inout, &inout.at);
+    }
+    *rc = cg_proc_reduce_local(cg_state.proc, type, redop, in.at, inout.at, in.count * times);
+    if (*rc == CG_ERR_UNSUPPORTED) return 0;
+    *rc = cg_mpi_error(*rc);
+    return 1;
+}
+
 int cg_call_local(cg_module_t *m, const struct cg_args *a)
 {
     struct cg_job job = {0};
@@ -261,6 +282,7 @@ int cg_call_local(cg_module_t *m, const struct cg_args *a)
     if (rc == MPI_SUCCESS) rc = cg_role_overlap(m, &role, a, "reduce_local");
     if (rc != MPI_SUCCESS) return rc;
     if (cg_pass()) return reduce_local(m, &job, a);
+    if (local_on_gpu(a, &rc)) return rc;
     rc = cg_stage(&job, &role, a, &down);
     if (rc == MPI_SUCCESS) rc = cg_job_drain(&job, reduce_local(m, &job, &down));
     cg_job_close(&job);

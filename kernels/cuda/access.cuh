@@ -18,6 +18,7 @@ struct cg_move {
     uint32_t redop, n, wide;     /* wide: slots hold floats */
 };
 
+#ifdef __CUDACC__
 /* Never through the read-only cache; peers write what is read here while the kernel runs. */
 static __device__ __forceinline__ uint4 cg_ld16(const char *p)
 {
@@ -40,5 +41,13 @@ static __device__ __forceinline__ uint32_t cg_ld1(const char *p)
     asm volatile("ld.global.u8 %0,[%1];" : "=r"(v) : "l"(p) : "memory");
     return v;
 }
+
+#else /* test/emu */
+
+static inline uint4 cg_ld16(const char *p) { return *(const uint4 *) p; }
+static inline uint32_t cg_ld4(const char *p) { return *(const uint32_t *) p; }
+static inline uint32_t cg_ld1(const char *p) { return *(const unsigned char *) p; }
+
+#endif
 
 #endif

@@ -89,6 +89,12 @@ int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uin
 void *cg_gpu_room(struct cg_gpu *gpu, size_t bytes);
 void cg_gpu_room_free(struct cg_gpu *gpu, void *room);
 
+/* inout[i] = in[i] op inout[i] for count elements of enum cg_type and cg_redop, a pair that MPI allows: by a kernel on
+ * the stream of the copies. Both are this GPU's memory, or managed, or registered, at any address; they do not overlap.
+ * Handles and results as for copies. */
+int cg_gpu_reduce_start(struct cg_gpu *gpu, int type, int redop, const void *in, void *inout, uint64_t count,
+                        struct cg_gpu_copy **copy);
+
 /* Synchronous copy between any two kinds of memory, manners included, without an engine: for staging. device: the GPU
  * whose memory takes part. Any thread. CG_OK or CG_ERR_GPU. */
 int cg_gpu_memcpy(int device, void *dst, const void *src, size_t bytes);

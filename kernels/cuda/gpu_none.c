@@ -117,6 +117,19 @@ int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uin
     return CG_ERR_UNSUPPORTED;
 }
 
+int cg_gpu_reduce_start(struct cg_gpu *gpu, int type, int redop, const void *in, void *inout, uint64_t count,
+                        struct cg_gpu_copy **copy)
+{
+    (void) gpu;
+    (void) type;
+    (void) redop;
+    (void) in;
+    (void) inout;
+    (void) count;
+    *copy = NULL;
+    return CG_ERR_UNSUPPORTED;
+}
+
 void *cg_gpu_room(struct cg_gpu *gpu, size_t bytes)
 {
     (void) gpu;

@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "kernels/cuda/host.h"
+#include "kernels/cuda/local.h"
 #include "kernels/cuda/pack.h"
 
 struct attempt {
@@ -75,6 +76,7 @@ static int load_code(struct cg_gpu *gpu, const struct attempt *a)
 {
     struct cg_launch nothing = {.ctl = gpu->ctl, .state = gpu->state};
     struct cg_pack_args no_piece = {.back = 0};
+    struct cg_local_args no_bytes = {.bytes = 0};
     int rc = CG_OK, most = 0;
 
     TRY(cg_kernel_load(&most));
@@ -82,6 +84,8 @@ static int load_code(struct cg_gpu *gpu, const struct attempt *a)
     TRY(cg_kernel_launch(&nothing, gpu->threads, gpu->stream));
     TRY(cg_pack_load());
     TRY(cg_pack_launch(&no_piece, 1, 1, gpu->stream));
+    TRY(cg_local_load());
+    TRY(cg_local_launch(&no_bytes, 1, gpu->stream));
     TRY(cudaStreamSynchronize(gpu->stream));
     TRY(cudaDeviceGetAttribute(&gpu->processors, cudaDevAttrMultiProcessorCount, gpu->device));
     return rc;

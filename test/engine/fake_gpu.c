@@ -16,7 +16,7 @@
 #define SLOTS 32
 #define BLOCKS 256
 
-int fake_no_memory, fake_flushes, fake_flush_kind = CG_FLUSH_NONE, fake_packs, fake_pack_fails;
+int fake_no_memory, fake_flushes, fake_flush_kind = CG_FLUSH_NONE, fake_packs, fake_pack_fails, fake_reductions;
 int fake_no_gpu, fake_no_peer, fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 unsigned fake_seed = 1;
 
@@ -275,6 +275,7 @@ struct cg_gpu_copy {
     struct cg_flat_piece *piece; /* of a pack */
     uint32_t n;
     int back, fails;
+    cg_reduce_fn reduce;         /* of src and dst */
 };
 
 int cg_gpu_copy_start(struct cg_gpu *gpu, void *dst, const void *src, size_t bytes, struct cg_gpu_copy **copy)
@@ -297,6 +298,17 @@ int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uin
     return CG_OK;
 }
 
+int cg_gpu_reduce_start(struct cg_gpu *gpu, int type, int redop, const void *in, void *inout, uint64_t count,
+                        struct cg_gpu_copy **copy)
+{
+    (void) gpu;
+    *copy = malloc(sizeof(**copy));
+    **copy = (struct cg_gpu_copy){.dst = inout, .src = in, .wait = rand_r(&fake_seed) % 5,
+                                  .reduce = cg_reduce_host(type, redop), .n = (uint32_t) count};
+    fake_reductions++;
+    return CG_OK;
+}
+
 void *cg_gpu_room(struct cg_gpu *gpu, size_t bytes) { return fake_alloc(gpu->device, bytes); }
 
 void cg_gpu_room_free(struct cg_gpu *gpu, void *room)
@@ -311,7 +323,8 @@ int cg_gpu_copy_test(struct cg_gpu *gpu, struct cg_gpu_copy *copy)
 
     (void) gpu;
     if (copy->wait-- > 0) return CG_AGAIN;
-    if (copy->bytes) memcpy(copy->dst, copy->src, copy->bytes);
+    if (copy->reduce) copy->reduce(copy->dst, copy->src, copy->dst, copy->n);
+    else if (copy->bytes) memcpy(copy->dst, copy->src, copy->bytes);
     else if (CG_OK == rc) cg_flat_copy(copy->piece, copy->n, copy->dst, copy->back);
     fake_copies += copy->bytes > 0;
     free(copy->piece);

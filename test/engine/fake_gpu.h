@@ -19,7 +19,7 @@ extern int fake_overruns, fake_fast_done, fake_gpu_done, fake_copies;
 /* Allocation of GPU memory for FIFOs fails; flushes of what the network wrote there. */
 extern int fake_no_memory, fake_flushes, fake_flush_kind;
 /* Kernels that packed or unpacked; the how manieth from now on fails on GPU 0 (0: none). */
-extern int fake_packs, fake_pack_fails;
+extern int fake_packs, fake_pack_fails, fake_reductions;
 extern int fake_fast_colls[CG_COLL_COUNT]; /* the same by collective */
 extern unsigned fake_seed;
 /* The device that is current in this thread, -1: none. */

@@ -12,6 +12,7 @@
 #define cg_gpu_post engines_post
 #define cg_gpu_copy_start engines_copy_start
 #define cg_gpu_pack_start engines_pack_start
+#define cg_gpu_reduce_start engines_reduce_start
 #define cg_gpu_room engines_room
 #define cg_gpu_room_free engines_room_free
 #include "test/engine/fake_gpu.c"
@@ -22,6 +23,7 @@
 #undef cg_gpu_post
 #undef cg_gpu_copy_start
 #undef cg_gpu_pack_start
+#undef cg_gpu_reduce_start
 #undef cg_gpu_room
 #undef cg_gpu_room_free
 
@@ -83,6 +85,12 @@ int cg_gpu_pack_start(struct cg_gpu *gpu, const struct cg_flat_piece *piece, uin
     rc = engines_pack_start(gpu, mine, n, fake_open(packed), back, copy);
     free(mine);
     return rc;
+}
+
+int cg_gpu_reduce_start(struct cg_gpu *gpu, int type, int redop, const void *in, void *inout, uint64_t count,
+                        struct cg_gpu_copy **copy)
+{
+    return engines_reduce_start(gpu, type, redop, fake_open(in), fake_open(inout), count, copy);
 }
 
 /* Rooms are used again, so that addresses do not run out. */

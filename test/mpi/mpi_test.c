@@ -14,7 +14,7 @@ static MPI_T_pvar_session session;
 static struct {
     const char *name;
     MPI_T_pvar_handle handle;
-} counters[] = {{"posts", NULL},          {"native_host", NULL}, {"bounced", NULL}, {"setups", NULL},
+} counters[] = {{"posts", NULL}, {"native_host", NULL}, {"native_gpu", NULL}, {"bounced", NULL}, {"setups", NULL},
                 {"packed", NULL}, {"setup_failures", NULL}, {"errors", NULL},      {"staged", NULL},  {"passed", NULL},
                 {"links", NULL},          {"tenants", NULL},     {"messages", NULL}, {"chunk_bytes", NULL},
                 {"chunks", NULL},         {"workers", NULL},     {"connections", NULL}, {"registrations", NULL}};

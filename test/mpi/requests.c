@@ -231,11 +231,15 @@ static void many(void)
           (unsigned long long) test_counter("chunk_bytes"));
 }
 
-static void local(void)
+/* Where the GPU has both buffers, by its kernel. */
+static void local(int device)
 {
+    uint64_t kernels = test_counter("native_gpu");
+
     load(0, 1);
     load(1, 2);
     MPI_Reduce_local(send[0], send[1], N, MPI_INT, MPI_SUM);
+    CHECK(test_counter("native_gpu") == kernels + (uint64_t) device, "not by the GPU, or by it");
     test_copy(image, send[1], N * sizeof(int));
     for (int i = 0; i < N; i++) {
         if (image[i] == 2 * (test_rank * 100 + i) + 3) continue;
@@ -299,7 +303,7 @@ int main(int argc, char **argv)
     columns(PERSISTENT, 0);
     columns(NONBLOCKING, 1);
     other_types();
-    local();
+    local(kind[0] == 'd' && getenv("FAKE_KERNELS") && atoi(getenv("FAKE_KERNELS")));
     nothing();
     if (test_counter("posts")) many();
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_words, &keyval, NULL);
