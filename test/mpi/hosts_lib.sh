@@ -76,9 +76,9 @@ job() {
 export UCX_TLS=tcp,self,sm
 
 # A rank that kills itself ends the job within ten seconds of its death.
-killed_rank_ends_job() { # PROGRAM...
-    job 60 "$@" && fail "a killed rank went unnoticed"
-    died=$(sed -n 's/^dies at \([0-9]*\)$/\1/p' "$work/out")
+killed_rank_ends_job() { # [RANK]
+    job 300 "$top_builddir/test/mpi/errors" killed "$work/died" "$@" && fail "a killed rank went unnoticed"
+    died=$(cat "$work/died" 2>/dev/null)
     [ -n "$died" ] || fail "no rank died"
     took=$(($(date +%s) - ${died:-0}))
     [ $took -le 10 ] || fail "the job ended $took s after a rank had been killed"

@@ -32,7 +32,7 @@ shares() { # best share of the line of each size; status: of the largest
 }
 
 for attempt in 1 2 3; do
-    job 100 "$work/first" "$top_builddir/coll_gpu_perf" -b 1M -e 16M -f 4 -n 7 -w 2 --inplace 0 \
+    job 300 "$work/first" "$top_builddir/coll_gpu_perf" -b 1M -e 16M -f 4 -n 7 -w 2 --inplace 0 \
         --csv "$work/line.csv" || fail "coll_gpu_perf: status $?"
     [ $failed -eq 0 ] || exit 1
     [ -z "${CG_LINE_CSV:-}" ] || cp "$work/line.csv" "$CG_LINE_CSV"

@@ -13,9 +13,9 @@ shm_left() {
 # Processes with the token among their arguments.
 processes() { printf '%s\n' "$token" | grep -l -s -a -F -f - /proc/[0-9]*/cmdline; }
 
-# Another job may be just between making a file and mapping it, and the dead need a moment: ask for up to 5 seconds.
+# Another job may be just between making a file and mapping it, and the dead need a moment: ask for up to 20 seconds.
 settle() { # COMMAND: its last output
-    for _ in 1 2 3 4 5; do
+    for _ in $(seq 20); do
         left=$("$1")
         [ -n "$left" ] || return 0
         sleep 1
@@ -23,19 +23,19 @@ settle() { # COMMAND: its last output
     return 1
 }
 
-mark=$(mktemp)
+mark=$(mktemp) token=$(mktemp)
 for shape in 2:0 3:2 4:0; do
-    token=killed-$$-$shape
     touch "$mark"
+    : >"$token"
     job "${shape%:*}" "enable=always virtual_nodes=${shape#*:}" errors killed "$token"
     status=$?
     ended=$(date +%s)
-    died=$(sed -n 's/.*dies at \([0-9]*\).*/\1/p' "$out") # however long it took to get there
+    died=$(cat "$token") # however long it took to get there
     [ "$((ended - ${died:-0}))" -le 15 ] || fail "the job ended $((ended - ${died:-0})) s after a rank at $shape"
     case $status in 0 | 124) fail "status $status at $shape" ;; esac
     said "signal 9 (Killed)"
     settle shm_left || fail "in /dev/shm: $left"
     settle processes || fail "processes stay behind: $left"
 done
-rm -f "$mark"
+rm -f "$mark" "$token"
 end

@@ -6,7 +6,7 @@
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # 4.1, from 5.0 on
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 out=$(mktemp) || exit 99
-trap 'rm -f "$out"' EXIT
+trap 'rm -f "$out" "$out".*' EXIT
 failed=0 jobs=0 fake= rank= setting=
 
 # The component whose device memory is test/mpi/fake_memory.h, instead of the one that users get.
@@ -30,16 +30,23 @@ launch() {
 # From now on VARIABLE=VALUE is set on this rank alone; without arguments: no more.
 on_rank() { rank=$1 setting=$2; }
 
-# RANKS "PARAMETER=VALUE ..." PROGRAM [ARGUMENT...]: the job's status; its output is in $out.
+# RANKS "PARAMETER=VALUE ..." PROGRAM [ARGUMENT...]: the job's status; its output is in $out. Each rank writes a file of
+# its own, since mpirun mixes lines of several ranks where one has written more than 4096 bytes when it is read. The
+# time is for jobs that hang: others have taken 100 s with all their ranks on one core beside 3 busy loops.
 job() {
     ranks=$1 options=
     for p in $2; do options="$options --mca coll_gpu_${p%%=*} ${p#*=}"; done
     program=$top_builddir/test/mpi/$3
     shift 3
     jobs=$((jobs + 1))
-    launch timeout -k 5 "${limit:-100}" "$MPIRUN" -n "$ranks" $options sh -c '
+    launch timeout -k 5 "${limit:-300}" "$MPIRUN" -n "$ranks" $options sh -c '
         if [ "$OMPI_COMM_WORLD_RANK" = "$1" ]; then export "$2"; fi
-        shift 2; exec "$@"' sh "${rank:-none}" "$setting" "$program" "$@" >"$out" 2>&1
+        file=$3.$OMPI_COMM_WORLD_RANK
+        shift 3; exec "$@" >"$file" 2>&1' sh "${rank:-none}" "$setting" "$out" "$program" "$@" >"$out" 2>&1
+    status=$?
+    cat "$out".[0-9]* >>"$out" 2>/dev/null
+    rm -f "$out".[0-9]*
+    return $status
 }
 
 fail() {

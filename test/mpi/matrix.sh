@@ -7,7 +7,7 @@
 : "${SAMPLE:=600}" "${SEED:=$(date +%s)}" "${SHAPES:=2:0 2:2 3:0 3:2 5:0 5:2}"
 export SAMPLE SEED
 echo "SAMPLE=$SAMPLE SEED=$SEED"
-limit=$((${MINUTES:-4} * 60))
+limit=$((${MINUTES:-10} * 60))
 sizes="0 1 2 3 10 33 256B 1024B 2048B 4096B"
 small="slot_bytes=1024 slots=2 exchange_max=256 doubling_max=1024 channel_bytes=512"
 drawn=0

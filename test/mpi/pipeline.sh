@@ -12,7 +12,7 @@ program=$(cd "$top_builddir" && pwd)/coll_gpu_pipeline
 
 # The ranks come first, where that may be asked for.
 attempt() { # transport
-    launch timeout -k 5 100 "$MPIRUN" -n 2 -x UCX_TLS="$1,self" --mca pml ob1 --mca coll_gpu_enable always \
+    launch timeout -k 5 300 "$MPIRUN" -n 2 -x UCX_TLS="$1,self" --mca pml ob1 --mca coll_gpu_enable always \
         --mca coll_gpu_virtual_nodes 2 sh -c '{ echo -19 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' sh \
         "$program" 16777216 9 75 >"$out" 2>&1
 }

@@ -6,7 +6,7 @@
 unset SAMPLE
 readme=$top_srcdir/README.md
 table=$(mktemp) || exit 99
-trap 'rm -f "$out" "$table"' EXIT
+trap 'rm -f "$out" "$out".* "$table"' EXIT
 
 # "served NAME blocking nonblocking persistent most-ranks", one line for each collective that the test program calls
 awk -F'|' 'function trim(s) { gsub(/^ +| +$/, "", s); return s }

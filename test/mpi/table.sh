@@ -3,7 +3,7 @@
 # The table of choices: by file, by parameter, on all ranks or not; what is wrong in it is told, and nothing ends.
 . "${top_srcdir:=.}/test/mpi/lib.sh"
 file=$(mktemp) || exit 99
-trap 'rm -f "$out" "$file"' EXIT
+trap 'rm -f "$out" "$out".* "$file"' EXIT
 always="enable=always verbose=4"
 by() { echo "allreduce of [0-9]* bytes by $1, chosen by line $2 of $3: "; }
 
