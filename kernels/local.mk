@@ -15,5 +15,5 @@ cg_cuda_sources += kernels/cuda/kernel.cu kernels/cuda/ctl.h kernels/cuda/host.h
 	kernels/cuda/fast_open.c kernels/cuda/fast_post.c kernels/cuda/fast_copy.c kernels/cuda/fast_copy_open.c \
 	kernels/cuda/fast_copy.h kernels/cuda/fast_copy_part.h kernels/cuda/fast_copy_kernel.cu \
 	kernels/cuda/share.c kernels/cuda/fast_lead.c kernels/cuda/fast_lead.h kernels/cuda/fast_lead_kernel.cu \
-	kernels/cuda/fast_packs.cuh
+	kernels/cuda/fast_packs.cuh kernels/cuda/fast_narrow.cuh
 cg_nocuda_sources += kernels/cuda/gpu_none.c kernels/cuda/fast_none.c

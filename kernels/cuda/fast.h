@@ -80,7 +80,7 @@ uint64_t cg_fast_window_max(const struct cg_fast_window *window, int coll, int p
 /* May it be posted? What the kernels do not know, all ranks run another way. */
 static inline int cg_fast_knows(int type, int redop)
 {
-    if (type < 0 || type > CG_TYPE_F64 || redop < 0) return 0;
+    if (type < 0 || type > CG_TYPE_BF16 || redop < 0) return 0;
     return redop <= (type < CG_TYPE_F32 ? CG_REDOP_LXOR : CG_REDOP_MAX);
 }
 

@@ -75,8 +75,8 @@ struct cg_copy_reduction {
 extern "C" {
 #endif
 
-/* In fast_copy_kernel.cu; return cudaError_t. */
-int cg_fx_copy_load(void);
+/* In fast_copy_kernel.cu; return cudaError_t. narrow: for half and bfloat16. */
+int cg_fx_copy_load(int narrow);
 int cg_fx_copy_reduce(const struct cg_copy_reduction *reduction, int blocks, void *stream);
 
 /* In fast_copy_open.c. As cg_fast_window_meet. */

@@ -187,11 +187,14 @@ extern "C" {
 #endif
 
 /* In fast_kernel.cu: the functions as the current context knows them (CUfunction), by enum cg_fast_function: LL alone,
- * LL and LL128, those of all collectives, each able to do what those before it do, and larger; TWO_SHOT. bulk: bytes of
- * shared memory that bulk copies of TWO_SHOT may use, 0 if there are none. Returns cudaError_t. */
-enum cg_fast_function { CG_FX_LL, CG_FX_BOTH, CG_FX_MOVE, CG_FX_BIG, CG_FX_FUNCTIONS };
-const void *cg_fx_move(void); /* in fast_move.cu */
-int cg_fx_load(void *function[CG_FX_FUNCTIONS], uint32_t *bulk);
+ * LL and LL128, those of all collectives, sums of half and bfloat16 too, each able to do what those before it do, and
+ * larger; TWO_SHOT, and for those types. bulk: bytes of shared memory that bulk copies of TWO_SHOT may use, 0 if there
+ * are none. Returns cudaError_t. */
+enum cg_fast_function {
+    CG_FX_LL, CG_FX_BOTH, CG_FX_MOVE, CG_FX_NARROW, CG_FX_BIG, CG_FX_BIG_NARROW, CG_FX_FUNCTIONS
+};
+const void *cg_fx_move(int narrow); /* in fast_move.cu */
+int cg_fx_load(void *function[CG_FX_FUNCTIONS], uint32_t *bulk, int narrow); /* those, or the others */
 
 #ifdef __cplusplus
 }

@@ -87,7 +87,7 @@ static int launch_big(struct cg_fast *fast, const struct cg_fast_run *r)
                             .bytes = r->bytes, .first = r->first, .end = r->end, .misc = r->cmd.misc, .n = r->n,
                             .chunk = r->chunk, .bulk = fast->bulk, .view = r->window->view};
 
-    return cg_gpu_launch(fast->function[CG_FX_BIG], r->blocks, CG_TS_THREADS, fast->bulk, fast->stream, &a);
+    return cg_gpu_launch(fast->function[r->kernel], r->blocks, CG_TS_THREADS, fast->bulk, fast->stream, &a);
 }
 
 static int launch(struct cg_fast *fast, const struct cg_fast_run *r, uint64_t misc)
@@ -275,6 +275,7 @@ static void fall_back(struct cg_fast *fast, struct cg_fast_run *r)
     fast->copying--;
     r->protocol = CG_FAST_TWO_SHOT;
     r->big = 1;
+    r->kernel = r->needs = cg_fx_kernel(r->coll, r->protocol, (int) CG_CMD_TYPE(r->cmd.misc));
     cg_fx_split(r);
     cg_fx_shape(fast, r);
     r->state = CG_FAST_QUEUED;

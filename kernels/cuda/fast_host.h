@@ -18,7 +18,7 @@ struct cg_fast_run {
     int state, status, cancelled;
     int coll, protocol, want_blocks;
     int blocks, threads, big;
-    int needs, kernel; /* of small ones, enum cg_fast_function: the least that serves it, and which has it */
+    int needs, kernel; /* enum cg_fast_function: the least that serves it, and which has it */
     int seen; /* blocks known to have ended this dispatch */
     uint32_t n;
     struct cg_fast_window *window;
@@ -71,13 +71,14 @@ struct cg_fast_spare {
 struct cg_fast {
     int device, sms, lingers, max_blocks;
     cudaStream_t stream, setup, lead;
-    void *lead_kernel;
+    void *lead_kernel[2];          /* the second one for half and bfloat16 */
     uint64_t led;                  /* launches of LEAD */
     struct cg_fast_ctl *ctl;
     struct cg_fast_state *state;
     uint64_t spin_ns;
     void *function[CG_FX_FUNCTIONS];
     uint32_t bulk;
+    int narrow;                    /* cg_fx_load_narrow was there */
     uint32_t n;                    /* last dispatch number */
     struct cg_fast_launch launch;  /* the last one of a grid that may linger */
     int ringable, grid, threads;   /* it takes doorbells; its shape */
@@ -99,7 +100,11 @@ struct cg_fast {
 
 /* fast_post.c: blocks and threads; chunks of TWO_SHOT, which take their numbers of the window. */
 void cg_fx_shape(const struct cg_fast *fast, struct cg_fast_run *run);
+/* enum cg_fast_function: the least that serves an operation by LL, LL128 or TWO_SHOT. */
+int cg_fx_kernel(int coll, int protocol, int type);
 void cg_fx_split(struct cg_fast_run *run);
+/* fast_open.c: what sums of half and bfloat16 need, loaded once. */
+int cg_fx_load_narrow(struct cg_fast *fast);
 /* fast_host.c: drive copies; see what ended, give the next one to the GPU. */
 void cg_fx_advance(struct cg_fast *fast);
 /* fast_copy.c: has the window all that COPY needs? */

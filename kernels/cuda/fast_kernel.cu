@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(CG_FAST_THREADS, 1) cg_fast_exchange(const __g
 
 /* ---- TWO_SHOT ---- */
 
-static __device__ __forceinline__ void cg_ts_run(struct cg_ts_shared &s, char *stages)
+template <typename F> static __device__ __forceinline__ void cg_ts_run(struct cg_ts_shared &s, char *stages)
 {
     uint32_t t = threadIdx.x;
     bool bulk_in = false, bulk_out = false;
@@ -119,7 +119,7 @@ static __device__ __forceinline__ void cg_ts_run(struct cg_ts_shared &s, char *s
     if (t < CG_TS_SENDERS) {
         if (!bulk_out) cg_ts_send(s, t);
     } else if (t < CG_TS_SENDERS + CG_TS_REDUCERS) {
-        cg_ts_reduce(s, t - CG_TS_SENDERS);
+        cg_ts_reduce<F>(s, t - CG_TS_SENDERS);
     } else if (!bulk_in) {
         cg_ts_receive(s, t - CG_TS_SENDERS - CG_TS_REDUCERS);
     }
@@ -146,6 +146,8 @@ static __device__ __forceinline__ int cg_ts_check(const struct cg_fast_big &a)
     return __syncthreads_or(answer);
 }
 
+/* F: how chunks are summed. */
+template <typename F>
 __global__ void __launch_bounds__(CG_TS_THREADS) cg_fast_two_shot(const __grid_constant__ struct cg_fast_big a)
 {
     CG_DYNAMIC_SHARED(stages);
@@ -162,7 +164,7 @@ __global__ void __launch_bounds__(CG_TS_THREADS) cg_fast_two_shot(const __grid_c
 #endif
     }
     __syncthreads();
-    cg_ts_run(s, stages);
+    cg_ts_run<F>(s, stages);
     __syncthreads();
     if (threadIdx.x != 0) return;
     cg_fence_sys(); /* credit that peers do not wait for must not be under way when the memory is used again */
@@ -179,18 +181,37 @@ static cudaError_t cg_fx_find(void **function, const void *kernel)
     return rc == cudaSuccess ? cudaGetFuncBySymbol((cudaFunction_t *) function, kernel) : rc;
 }
 
-int cg_fx_load(void *function[CG_FX_FUNCTIONS], uint32_t *bulk)
+/* *bulk: what its bulk copies may use. */
+static cudaError_t cg_fx_find_big(void **function, const void *kernel, uint32_t *bulk)
 {
     cudaFuncAttributes attributes;
-    cudaError_t rc = cg_fx_find(&function[CG_FX_LL], (const void *) cg_fast_exchange<false>);
+    cudaError_t rc = cg_fx_find(function, kernel);
 
     *bulk = 0;
-    if (rc == cudaSuccess) rc = cg_fx_find(&function[CG_FX_BOTH], (const void *) cg_fast_exchange<true>);
-    if (rc == cudaSuccess) rc = cg_fx_find(&function[CG_FX_MOVE], cg_fx_move());
-    if (rc == cudaSuccess) rc = cg_fx_find(&function[CG_FX_BIG], (const void *) cg_fast_two_shot);
-    if (rc == cudaSuccess) rc = cudaFuncGetAttributes(&attributes, cg_fast_two_shot);
-    if (rc != cudaSuccess || attributes.ptxVersion < 90) return (int) rc;
-    rc = cudaFuncSetAttribute(cg_fast_two_shot, cudaFuncAttributeMaxDynamicSharedMemorySize, CG_TS_BULK_BYTES);
+    if (rc == cudaSuccess) rc = cudaFuncGetAttributes(&attributes, kernel);
+    if (rc != cudaSuccess || attributes.ptxVersion < 90) return rc;
+    rc = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, CG_TS_BULK_BYTES);
     if (rc == cudaSuccess) *bulk = CG_TS_BULK_BYTES;
+    return rc;
+}
+
+static cudaError_t cg_fx_load_others(void *function[CG_FX_FUNCTIONS], uint32_t *bulk)
+{
+    cudaError_t rc = cg_fx_find(&function[CG_FX_NARROW], cg_fx_move(1));
+
+    if (rc != cudaSuccess) return rc;
+    return cg_fx_find_big(&function[CG_FX_BIG_NARROW], (const void *) cg_fast_two_shot<cg_ts_narrow>, bulk);
+}
+
+int cg_fx_load(void *function[CG_FX_FUNCTIONS], uint32_t *bulk, int narrow)
+{
+    const void *big = (const void *) cg_fast_two_shot<cg_ts_lanes>;
+    cudaError_t rc;
+
+    if (narrow) return (int) cg_fx_load_others(function, bulk);
+    rc = cg_fx_find(&function[CG_FX_LL], (const void *) cg_fast_exchange<false>);
+    if (rc == cudaSuccess) rc = cg_fx_find(&function[CG_FX_BOTH], (const void *) cg_fast_exchange<true>);
+    if (rc == cudaSuccess) rc = cg_fx_find(&function[CG_FX_MOVE], cg_fx_move(0));
+    if (rc == cudaSuccess) rc = cg_fx_find_big(&function[CG_FX_BIG], big, bulk);
     return (int) rc;
 }

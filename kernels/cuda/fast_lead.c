@@ -45,6 +45,7 @@ static int launch_chunk(struct cg_fast *fast, const struct cg_lead_work *work, u
                              .bytes = (uint32_t) bytes, .n = work->nranks};
     uint64_t packs = (bytes + 15) / 16, blocks = (packs + CG_LEAD_THREADS - 1) / CG_LEAD_THREADS;
     int threads = packs <= 32 ? 32 : packs <= 128 ? 128 : CG_LEAD_THREADS;
+    void *function;
 
     for (uint32_t r = 0; r < work->nranks; r++) {
         a.in[r] = work->in[r] + at;
@@ -52,7 +53,8 @@ static int launch_chunk(struct cg_fast *fast, const struct cg_lead_work *work, u
     }
     fast->counters.launches++;
     blocks = cg_min_u64(blocks, 2 * (uint64_t) fast->sms);
-    return cg_gpu_launch(fast->lead_kernel, (int) blocks, threads, 0, fast->lead, &a) == 0 ? CG_OK : CG_ERR_GPU;
+    function = fast->lead_kernel[cg_type_narrow((int) CG_CMD_TYPE(work->misc))];
+    return cg_gpu_launch(function, (int) blocks, threads, 0, fast->lead, &a) == 0 ? CG_OK : CG_ERR_GPU;
 }
 
 static int launch(void *ctx, const struct cg_lead_work *work, uint64_t *number)

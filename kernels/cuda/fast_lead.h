@@ -30,8 +30,9 @@ struct cg_lead_args {
 extern "C" {
 #endif
 
-/* In fast_lead_kernel.cu: the function as the current context knows it (CUfunction). Returns cudaError_t. */
-int cg_fx_lead_load(void **function);
+/* In fast_lead_kernel.cu: the function as the current context knows it (CUfunction). narrow: that of half and
+ * bfloat16. Returns cudaError_t. */
+int cg_fx_lead_load(void **function, int narrow);
 
 /* In fast_lead.c. As cg_fast_window_meet. */
 void cg_fx_lead_meet(struct cg_fast_window *window, uint32_t peer, const void *in, void *out);

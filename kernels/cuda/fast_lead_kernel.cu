@@ -2,7 +2,6 @@
  * LEAD's kernel: reduces buffers of several ranks into all of them, waits for nothing. */
 #include "kernels/cuda/fast_lead.h"
 #include "kernels/cuda/fast_packs.cuh"
-#include "kernels/cuda/fast_reduce.cuh"
 
 /* What this block wrote is visible to all before the last block, which has seen the count, tells the host. */
 static __device__ __forceinline__ void cg_lead_end_block(const struct cg_lead_args &a)
@@ -23,22 +22,29 @@ __global__ void __launch_bounds__(CG_LEAD_THREADS, 2) cg_lead_kernel(const __gri
     uint64_t sum[2 * CG_COPY_UNROLL], x[2 * CG_COPY_UNROLL];
 
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < packs; i += CG_COPY_UNROLL * stride) {
-        cg_copy_load(sum, a.in[0], cg_grain((uint64_t) a.in[0] | a.bytes) == 16, a.bytes, i, stride);
+        cg_copy_load<CG_COPY_UNROLL>(sum, a.in[0], cg_copy_whole(a.in[0], a.bytes), a.bytes, i, stride);
         for (uint32_t r = 1; r < a.n; r++) {
-            cg_copy_load(x, a.in[r], cg_grain((uint64_t) a.in[r] | a.bytes) == 16, a.bytes, i, stride);
+            cg_copy_load<CG_COPY_UNROLL>(x, a.in[r], cg_copy_whole(a.in[r], a.bytes), a.bytes, i, stride);
             cg_lanes_reduce(lanes, sum, x);
         }
         for (uint32_t r = 0; r < a.n; r++)
-            cg_copy_store(sum, a.out[r], cg_grain((uint64_t) a.out[r] | a.bytes) == 16, a.bytes, i, stride);
+            cg_copy_store<CG_COPY_UNROLL>(sum, a.out[r], cg_copy_whole(a.out[r], a.bytes), a.bytes, i, stride);
     }
     cg_lead_end_block(a);
 }
 
-int cg_fx_lead_load(void **function)
+__global__ void __launch_bounds__(CG_LEAD_THREADS, 2) cg_lead_narrow(const __grid_constant__ struct cg_lead_args a)
 {
-    cudaFuncAttributes attributes;
-    cudaError_t rc = cudaFuncGetAttributes(&attributes, cg_lead_kernel); /* loads it */
+    cg_copy_sum_narrow(a.in, a.n, a.out, a.n, a.bytes, a.misc);
+    cg_lead_end_block(a);
+}
 
-    if (rc == cudaSuccess) rc = cudaGetFuncBySymbol((cudaFunction_t *) function, (const void *) cg_lead_kernel);
+int cg_fx_lead_load(void **function, int narrow)
+{
+    const void *kernel = narrow ? (const void *) cg_lead_narrow : (const void *) cg_lead_kernel;
+    cudaFuncAttributes attributes;
+    cudaError_t rc = cudaFuncGetAttributes(&attributes, kernel); /* loads it */
+
+    if (rc == cudaSuccess) rc = cudaGetFuncBySymbol((cudaFunction_t *) function, kernel);
     return (int) rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fast executor's kernel of every collective by LL and LL128. It has allreduce too, so that one that lingers serves
- * whatever comes next; the kernels of allreduce alone are smaller, which counts where a launch fetches its code. */
+ * whatever comes next; the kernels of allreduce alone are smaller, which counts where a launch fetches its code. Sums
+ * of half and bfloat16 are in a kernel of their own, which has all the rest as well. */
 #include "kernels/cuda/fast_cmd.cuh"
 #include "kernels/cuda/fast_move.cuh"
 
@@ -25,6 +26,18 @@ static __device__ __forceinline__ void cg_move_take(struct cg_fast_job &job, con
     job.blocks = CG_CMD_BLOCKS(cmd.misc);
 }
 
+/* U: groups of LL128's lines a thread takes at a time. */
+template <template <int> class S, int U>
+static __device__ __forceinline__ uint32_t cg_move_carry(const struct cg_fast_job &job, uint32_t at)
+{
+    const bool few = job.words <= job.blocks * blockDim.x / 32 * CG_LL128_WARP_WORDS;
+
+    if (!(job.misc & CG_CMD_LL128)) return cg_move_run<S<1>>(job, cg_move_ll(job), at);
+    if (few) return cg_move_run<S<2>>(job, cg_move_ll128<1>(job), at);
+    return cg_move_run<S<2 * U>>(job, cg_move_ll128<U>(job), at);
+}
+
+template <bool NARROW>
 static __device__ __forceinline__ void cg_move_serve(const struct cg_fast_launch &l, const struct cg_fast_lines &w,
                                                      const struct cg_fast_cmd &cmd, uint32_t n)
 {
@@ -34,13 +47,8 @@ static __device__ __forceinline__ void cg_move_serve(const struct cg_fast_launch
 
     cg_move_take(job, w, cmd);
     if (CG_RARE(cmd.misc & CG_CMD_RESUME)) at = cg_resume_at(position, cmd.seq);
-    if (!(cmd.misc & CG_CMD_LL128)) {
-        at = cg_move_run(job, cg_move_ll(job), at);
-    } else if (job.words <= job.blocks * blockDim.x / 32 * CG_LL128_WARP_WORDS) {
-        at = cg_move_run(job, cg_move_ll128<1>(job), at);
-    } else {
-        at = cg_move_run(job, cg_move_ll128<3>(job), at);
-    }
+    if (NARROW && cg_type_narrow((int) CG_CMD_TYPE(cmd.misc))) at = cg_move_carry<cg_sum_narrow, 2>(job, at);
+    else at = cg_move_carry<cg_sum_lanes, NARROW ? 2 : 3>(job, at);
     cg_block_meet();
     if (threadIdx.x != 0) return;
     if (CG_RARE(at != ~0u || (cmd.misc & CG_CMD_RESUME))) {
@@ -59,6 +67,7 @@ static __device__ __forceinline__ void cg_move_window(struct cg_fast_shared &s, 
     cg_block_meet();
 }
 
+template <bool NARROW>
 __global__ void __launch_bounds__(CG_FAST_THREADS, 1) cg_fast_move(const __grid_constant__ struct cg_fast_launch l)
 {
     __shared__ struct cg_fast_shared s;
@@ -75,7 +84,7 @@ __global__ void __launch_bounds__(CG_FAST_THREADS, 1) cg_fast_move(const __grid_
             const bool tells = blockIdx.x == 0 && threadIdx.x == 0 && (cmd.misc & CG_CMD_SKIP);
             if (tells) cg_end(l.ctl, n, cmd.misc, CG_CMD_ANSWER(cmd.misc));
         } else if (blockIdx.x < CG_CMD_BLOCKS(cmd.misc)) {
-            cg_move_serve(l, s.lines, cmd, n);
+            cg_move_serve<NARROW>(l, s.lines, cmd, n);
         }
         if (!(cmd.misc & CG_CMD_LINGER)) break;
         cmd = cg_next(l, s, &n, start, s.lines.spin_ns);
@@ -87,4 +96,7 @@ __global__ void __launch_bounds__(CG_FAST_THREADS, 1) cg_fast_move(const __grid_
     cg_leave(l, taken, start);
 }
 
-const void *cg_fx_move(void) { return (const void *) cg_fast_move; }
+const void *cg_fx_move(int narrow)
+{
+    return narrow ? (const void *) cg_fast_move<true> : (const void *) cg_fast_move<false>;
+}

@@ -15,6 +15,7 @@
 #define CG_KERNELS_CUDA_FAST_MOVE_CUH
 
 #include "kernels/cuda/fast_ll128.cuh"
+#include "kernels/cuda/fast_narrow.cuh"
 
 /* What this rank and rank p exchange; of p itself: what it keeps. Bytes are 0 where nothing flows. */
 struct cg_move_way {
@@ -188,13 +189,13 @@ template <typename C> static __device__ __forceinline__ bool cg_move_receive(con
 }
 
 /* Sums in rank order, from pass from on. The passes that are committed. */
-template <typename C>
+template <typename S, typename C>
 static __device__ __forceinline__ uint32_t cg_move_reduce(const struct cg_fast_job &job, C carry, uint32_t from)
 {
-    const struct cg_lanes lanes = cg_lanes_of(CG_CMD_TYPE(job.misc), CG_CMD_REDOP(job.misc));
     const struct cg_move_way way = cg_move_way(job, job.rank);
     const uint32_t passes = carry.passes(job);
-    uint64_t sum[C::N], x[C::N];
+    S sum(CG_CMD_TYPE(job.misc), CG_CMD_REDOP(job.misc));
+    uint64_t x[C::N];
     uint32_t pass;
 
     if (way.in == 0) return passes;
@@ -207,21 +208,18 @@ static __device__ __forceinline__ uint32_t cg_move_reduce(const struct cg_fast_j
             CG_ROLLED(r);
             if (r == job.rank) cg_load_words(x, way.from, way.in, word);
             else all = carry.receive(job, x, r);
-            if (r != 0) {
-                cg_lanes_reduce(lanes, sum, x);
-                continue;
-            }
-#pragma unroll
-            for (int k = 0; k < C::N; k++) sum[k] = x[k];
+            if (r == 0) sum.first(x);
+            else sum.add(x);
         }
         if (CG_RARE(!cg_block_all(all))) break;
-        cg_store_words(sum, way.to, way.in, word);
+        sum.end(x);
+        cg_store_words(x, way.to, way.in, word);
     }
     return pass;
 }
 
-/* One block's part of an operation that stands at pass from, ~0u: has ended. Where it stands now. */
-template <typename C>
+/* One block's part of an operation that stands at pass from, ~0u: has ended. Where it stands now. S: how it sums. */
+template <typename S, typename C>
 static __device__ __forceinline__ uint32_t cg_move_run(const struct cg_fast_job &job, C carry, uint32_t from)
 {
     uint32_t at = from;
@@ -233,7 +231,7 @@ static __device__ __forceinline__ uint32_t cg_move_run(const struct cg_fast_job 
         cg_move_send(job, carry);
     }
     if (job.misc & CG_CMD_REDUCES) {
-        at = cg_move_reduce(job, carry, from);
+        at = cg_move_reduce<S>(job, carry, from);
         all = at >= carry.passes(job);
     } else {
         all = cg_move_receive(job, carry);

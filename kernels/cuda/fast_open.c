@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "kernels/cuda/fast_copy.h"
 #include "kernels/cuda/fast_lead.h"
 
@@ -56,25 +57,55 @@ static int first(struct cg_fast *fast, struct attempt *a, int which, int threads
     return failed(a, cg_gpu_launch(fast->function[which], 1, threads, shared, fast->stream, arg), "the first launch");
 }
 
-/* Code is loaded by running it: a first launch later, beside a resident kernel, would stall the GPU. */
-static void load(struct cg_fast *fast, struct attempt *a)
+/* Those of LL and LL128, and TWO_SHOT. An EXIT with RETRY leaves what kernels tell each other as it was. */
+static void load_exchange(struct cg_fast *fast, struct attempt *a, int narrow)
 {
-    struct cg_fast_launch nothing = {.ctl = fast->ctl, .state = fast->state, .n = 1, .cmd = {.misc = CG_CMD_EXIT}};
-    struct cg_copy_reduction nothing_copy = {.n = 0};
-    struct cg_lead_args nothing_lead = {.state = fast->state, .ctl = fast->ctl};
+    const uint64_t misc = narrow ? CG_CMD_EXIT | CG_CMD_RETRY : CG_CMD_EXIT;
+    const int last = narrow ? CG_FX_NARROW : CG_FX_MOVE, big = narrow ? CG_FX_BIG_NARROW : CG_FX_BIG;
+    struct cg_fast_launch nothing = {.ctl = fast->ctl, .state = fast->state, .n = 1, .cmd = {.misc = misc}};
     struct cg_fast_big nothing_big = {.ctl = fast->ctl, .state = fast->state, .misc = CG_CMD_EXIT};
 
-    if (failed(a, cg_fx_load(fast->function, &fast->bulk), "loading the kernels")) return;
-    if (failed(a, cg_fx_copy_load(), "loading the kernels")) return;
-    if (failed(a, cg_fx_lead_load(&fast->lead_kernel), "loading the kernels")) return;
+    if (failed(a, cg_fx_load(fast->function, &fast->bulk, narrow), "loading the kernels")) return;
     nothing_big.bulk = fast->bulk;
-    for (int which = CG_FX_LL; which <= CG_FX_MOVE; which++) {
+    for (int which = narrow ? CG_FX_NARROW : CG_FX_LL; which <= last; which++) {
         if (first(fast, a, which, 32, 0, &nothing)) return;
     }
-    if (first(fast, a, CG_FX_BIG, CG_TS_THREADS, fast->bulk, &nothing_big)) return;
+    first(fast, a, big, CG_TS_THREADS, fast->bulk, &nothing_big);
+}
+
+/* Code is loaded by running it: a first launch later, beside a resident kernel, would stall the GPU. LEAD's kernel
+ * tells that the last launch before it has ended, which is so on that stream. */
+static void load(struct cg_fast *fast, struct attempt *a, int narrow)
+{
+    struct cg_copy_reduction nothing_copy = {.misc = CG_CMD(0, narrow ? CG_TYPE_F16 : CG_TYPE_F32, 0, 1, 0, 0)};
+    struct cg_lead_args nothing_lead = {.state = fast->state, .ctl = fast->ctl, .number = fast->led};
+    void **lead = &fast->lead_kernel[narrow];
+
+    load_exchange(fast, a, narrow);
+    if (failed(a, cg_fx_copy_load(narrow), "loading the kernels")) return;
+    if (failed(a, cg_fx_lead_load(lead, narrow), "loading the kernels")) return;
     if (failed(a, cg_fx_copy_reduce(&nothing_copy, 1, fast->stream), "the first launch")) return;
-    if (failed(a, cg_gpu_launch(fast->lead_kernel, 1, 32, 0, fast->stream, &nothing_lead), "the first launch")) return;
+    if (failed(a, cg_gpu_launch(*lead, 1, 32, 0, fast->lead, &nothing_lead), "the first launch")) return;
     failed(a, cudaStreamSynchronize(fast->stream), "the first launch");
+    failed(a, cudaStreamSynchronize(fast->lead), "the first launch");
+}
+
+/* Few programs have these types; to load for all would make every first call longer. What is resident leaves in bounded
+ * time. */
+int cg_fx_load_narrow(struct cg_fast *fast)
+{
+    char why[256] = "";
+    struct attempt a = {why, sizeof why, fast->device, CG_OK};
+    struct cg_gpu_scope scope;
+
+    if (fast->narrow) return CG_OK;
+    a.rc = cg_gpu_enter(fast->device, &scope);
+    if (a.rc != CG_OK) return a.rc;
+    load(fast, &a, 1);
+    cg_gpu_leave(&scope);
+    if (a.rc != CG_OK) cg_log(0, "%s", why);
+    fast->narrow = a.rc == CG_OK;
+    return a.rc;
 }
 
 /* The SM's own clock is read at once, the timer of the GPU is not. */
@@ -98,7 +129,7 @@ static void make(struct cg_fast *fast, struct attempt *a, const struct cg_params
     failed(a, cudaStreamCreateWithPriority(&fast->lead, cudaStreamNonBlocking, high), "cudaStreamCreateWithPriority");
     failed(a, cudaStreamCreateWithFlags(&fast->setup, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     if (a->rc == CG_OK) make_memory(fast, a);
-    if (a->rc == CG_OK) load(fast, a);
+    if (a->rc == CG_OK) load(fast, a, 0);
 }
 
 static void unmake(struct cg_fast *fast)

@@ -66,6 +66,16 @@ static struct cg_fast_run *free_run(struct cg_fast *fast)
     return NULL;
 }
 
+int cg_fx_kernel(int coll, int protocol, int type)
+{
+    const int narrow = cg_type_narrow(type);
+
+    if (protocol == CG_FAST_TWO_SHOT) return narrow ? CG_FX_BIG_NARROW : CG_FX_BIG;
+    if (narrow) return CG_FX_NARROW;
+    if (coll != CG_COLL_ALLREDUCE) return CG_FX_MOVE;
+    return protocol == CG_FAST_LL ? CG_FX_LL : CG_FX_BOTH;
+}
+
 static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_window *w, const struct cg_fast_op *op)
 {
     const int small = op->protocol < CG_FAST_TWO_SHOT;
@@ -87,10 +97,7 @@ static void fill(struct cg_fast *fast, struct cg_fast_run *r, struct cg_fast_win
     r->cmd.seq = small ? ++w->seq : 0;
     r->cmd.misc = CG_CMD(w->index, op->type, op->redop, r->blocks, r - fast->run, __builtin_ctz((unsigned) op->esize));
     r->cmd.misc |= cg_fast_flow(op->coll, op->root);
-    r->needs = op->coll != CG_COLL_ALLREDUCE ? CG_FX_MOVE
-               : op->protocol == CG_FAST_LL  ? CG_FX_LL
-                                             : CG_FX_BOTH;
-    r->kernel = r->needs;
+    r->kernel = r->needs = cg_fx_kernel(op->coll, op->protocol, op->type);
     if (op->protocol == CG_FAST_LL128) r->cmd.misc |= CG_CMD_LL128;
     if (op->expect_soon && fast->lingers && small) r->cmd.misc |= CG_CMD_LINGER;
     add_checks(fast, op, r);
@@ -103,6 +110,7 @@ int cg_fast_post(struct cg_fast *fast, struct cg_fast_window *w, const struct cg
 
     if (rc != CG_OK) return rc;
     if (!r) return CG_AGAIN;
+    if (cg_type_narrow(op->type) && (rc = cg_fx_load_narrow(fast)) != CG_OK) return rc;
     *id = (int) (r - fast->run);
     fast->busy++;
     if (op->count == 0) {

@@ -14,6 +14,12 @@
 #define CG_UNROLL
 #endif
 
+#ifdef __CUDACC__
+#define CG_MEMBER __host__ __device__ __forceinline__
+#else
+#define CG_MEMBER inline
+#endif
+
 struct cg_lanes {
     uint32_t code, shift; /* width - 1 */
     uint64_t high;
@@ -149,5 +155,24 @@ template <int N> CG_HD void cg_lanes_reduce(const struct cg_lanes &l, uint64_t (
     else if (l.code >= CG_LANES_F32) cg_reduce_float<float>(l.code - CG_LANES_F32, a, b);
     else cg_reduce_int(l, a, b);
 }
+
+/* Operands of N words of a thread, given from the left to the right. */
+template <int N> struct cg_sum_lanes {
+    struct cg_lanes lanes;
+    uint64_t acc[N];
+
+    CG_MEMBER cg_sum_lanes(uint32_t type, uint32_t redop) : lanes(cg_lanes_of(type, redop)) {}
+    CG_MEMBER void first(const uint64_t (&x)[N])
+    {
+        CG_UNROLL
+        for (int k = 0; k < N; k++) acc[k] = x[k];
+    }
+    CG_MEMBER void add(const uint64_t (&x)[N]) { cg_lanes_reduce(lanes, acc, x); }
+    CG_MEMBER void end(uint64_t (&x)[N]) const
+    {
+        CG_UNROLL
+        for (int k = 0; k < N; k++) x[k] = acc[k];
+    }
+};
 
 #endif

@@ -11,7 +11,7 @@
 #define CG_KERNELS_CUDA_FAST_TWO_SHOT_CUH
 
 #include "kernels/cuda/fast_mem.cuh"
-#include "kernels/cuda/fast_reduce.cuh"
+#include "kernels/cuda/fast_narrow.cuh"
 
 #define CG_TS_CHUNK 16384
 enum cg_ts_role { CG_TS_SEND, CG_TS_REDUCE, CG_TS_RECEIVE, CG_TS_ROLES };
@@ -254,17 +254,75 @@ static __device__ __forceinline__ void cg_ts_send(struct cg_ts_shared &s, uint32
     if (t == 0) cg_ts_save(s, CG_TS_SEND, at);
 }
 
-/* The thread's packs of what rank r adds to the owned chunk. */
+/* The thread's packs, from pack on, of what rank r adds to the owned chunk. */
+template <int U>
 static __device__ __forceinline__ void cg_ts_operand(const struct cg_fast_big &a, const struct cg_ts_walk &at,
-                                                     uint64_t (&v)[8], uint32_t r, uint64_t offset, uint32_t len,
-                                                     uint32_t t)
+                                                     uint64_t (&v)[2 * U], uint32_t r, uint64_t offset, uint32_t len,
+                                                     uint32_t pack)
 {
     if (r == a.view.rank) {
-        cg_ts_load_user<4>(v, (const char *) a.src + offset, cg_ts_whole_in(a), len, t, CG_TS_REDUCERS);
+        cg_ts_load_user<U>(v, (const char *) a.src + offset, cg_ts_whole_in(a), len, pack, CG_TS_REDUCERS);
     } else {
-        cg_ts_load_slot<4>(v, cg_ts_slot(a, at, a.view.l.raw, r, a.view.rank), len, t, CG_TS_REDUCERS);
+        cg_ts_load_slot<U>(v, cg_ts_slot(a, at, a.view.l.raw, r, a.view.rank), len, pack, CG_TS_REDUCERS);
     }
 }
+
+/* Their sum, to all others and to dst. */
+template <int U>
+static __device__ __forceinline__ void cg_ts_result(const struct cg_fast_big &a, const struct cg_ts_walk &at,
+                                                    const uint64_t (&sum)[2 * U], uint64_t offset, uint32_t len,
+                                                    uint32_t pack)
+{
+    for (uint32_t d = 1, p = a.view.rank; d < a.view.nranks; d++) {
+        p = p + 1 == a.view.nranks ? 0 : p + 1;
+        cg_ts_store_slot<U>(sum, cg_ts_slot(a, at, a.view.l.res, a.view.rank, p), len, pack, CG_TS_REDUCERS);
+    }
+    cg_ts_store_user<U>(sum, (char *) a.dst + offset, cg_ts_whole_out(a), len, pack, CG_TS_REDUCERS);
+}
+
+/* The owned chunk of a group, which four packs a thread hold. */
+struct cg_ts_lanes {
+    static __device__ __forceinline__ void chunk(const struct cg_ts_shared &s, const struct cg_ts_walk &at,
+                                                 uint64_t offset, uint32_t len, uint32_t t)
+    {
+        const struct cg_fast_big &a = s.a;
+        uint64_t sum[8], x[8], next[8];
+
+        cg_ts_operand<4>(a, at, sum, 0, offset, len, t);
+        cg_ts_operand<4>(a, at, next, 1, offset, len, t);
+        for (uint32_t r = 1; r < a.view.nranks; r++) { /* the next operand is on its way meanwhile */
+#pragma unroll
+            for (int k = 0; k < 8; k++) x[k] = next[k];
+            if (r + 1 < a.view.nranks) cg_ts_operand<4>(a, at, next, r + 1, offset, len, t);
+            cg_lanes_reduce(s.lanes, sum, x);
+        }
+        cg_ts_result<4>(a, at, sum, offset, len, t);
+    }
+};
+
+/* Of half and bfloat16: pack by pack, as floats take more registers. */
+struct cg_ts_narrow {
+    static __device__ __forceinline__ void chunk(const struct cg_ts_shared &s, const struct cg_ts_walk &at,
+                                                 uint64_t offset, uint32_t len, uint32_t t)
+    {
+        const struct cg_fast_big &a = s.a;
+        struct cg_sum_narrow<2> sum(CG_CMD_TYPE(a.misc), CG_CMD_REDOP(a.misc));
+        uint64_t x[2];
+
+#pragma unroll 1
+        for (uint32_t pack = t; pack * 16 < len; pack += CG_TS_REDUCERS) {
+            cg_ts_operand<1>(a, at, x, 0, offset, len, pack);
+            sum.first(x);
+            for (uint32_t r = 1; r < a.view.nranks; r++) {
+                CG_ROLLED(r);
+                cg_ts_operand<1>(a, at, x, r, offset, len, pack);
+                sum.add(x);
+            }
+            sum.end(x);
+            cg_ts_result<1>(a, at, x, offset, len, pack);
+        }
+    }
+};
 
 static __device__ __forceinline__ bool cg_ts_may_reduce(const struct cg_fast_big &a, const struct cg_ts_walk &at)
 {
@@ -277,30 +335,18 @@ static __device__ __forceinline__ bool cg_ts_may_reduce(const struct cg_fast_big
     return ready;
 }
 
-static __device__ __forceinline__ void cg_ts_reduce(struct cg_ts_shared &s, uint32_t t)
+/* F: how chunks are summed. */
+template <typename F> static __device__ __forceinline__ void cg_ts_reduce(struct cg_ts_shared &s, uint32_t t)
 {
     const struct cg_fast_big &a = s.a;
     const uint32_t me = a.view.rank, n = a.view.nranks;
-    const bool whole = cg_ts_whole_out(a);
     struct cg_ts_walk at = cg_ts_start(a, CG_TS_REDUCE);
-    uint64_t sum[8], x[8], next[8], offset;
+    uint64_t offset;
 
     for (; cg_ts_valid(a, at); cg_ts_next_group(a, at)) {
         uint32_t len = cg_ts_chunk(a, at, me, &offset);
         if (!cg_ts_go(s, CG_TS_REDUCE, t, CG_TS_REDUCERS, [&] { return cg_ts_may_reduce(a, at); })) break;
-        cg_ts_operand(a, at, sum, 0, offset, len, t);
-        cg_ts_operand(a, at, next, 1, offset, len, t);
-        for (uint32_t r = 1; r < n; r++) { /* the next operand is on its way meanwhile */
-#pragma unroll
-            for (int k = 0; k < 8; k++) x[k] = next[k];
-            if (r + 1 < n) cg_ts_operand(a, at, next, r + 1, offset, len, t);
-            cg_lanes_reduce(s.lanes, sum, x);
-        }
-        for (uint32_t d = 1, p = me; d < n; d++) {
-            p = p + 1 == n ? 0 : p + 1;
-            cg_ts_store_slot<4>(sum, cg_ts_slot(a, at, a.view.l.res, me, p), len, t, CG_TS_REDUCERS);
-        }
-        cg_ts_store_user<4>(sum, (char *) a.dst + offset, whole, len, t, CG_TS_REDUCERS);
+        F::chunk(s, at, offset, len, t);
         cg_ts_meet(CG_TS_REDUCE, CG_TS_REDUCERS);
         if (t == 0) {
             cg_fence_sys();

@@ -49,7 +49,7 @@ int fw_blocks_in(int coll)
     return coll == CG_COLL_ALLTOALL || coll == CG_COLL_GATHER || coll == CG_COLL_ALLGATHER;
 }
 
-static int reduces(int coll)
+int fw_reduces(int coll)
 {
     return coll == CG_COLL_ALLREDUCE || coll == CG_COLL_REDUCE || coll == CG_COLL_REDUCE_SCATTER_BLOCK;
 }
@@ -118,13 +118,31 @@ static void image(struct fw *w, const struct fw_case *c, char *to)
         generate(to + operand_at(w, c), c, w->rank, 0, sent_bytes(w, c) / (uint64_t) cg_type_size(c->type));
 }
 
+/* In float from rank 0's operand to the last, rounded once. */
+static void add_narrow(struct fw *w, const struct fw_case *c, char *to, char *operand, uint64_t first)
+{
+    cg_reduce_fn reduce = cg_reduce_host(CG_TYPE_F32, c->redop);
+    float *sum = malloc((c->count + 1) * sizeof *sum), *x = malloc((c->count + 1) * sizeof *x);
+
+    cg_widen_host(c->type, sum, to, c->count);
+    for (int r = 1; r < w->size; r++) {
+        generate(operand, c, r, first, c->count);
+        cg_widen_host(c->type, x, operand, c->count);
+        reduce(sum, sum, x, c->count);
+    }
+    cg_narrow_host(c->type, to, sum, c->count);
+    free(sum);
+    free(x);
+}
+
 static void add_sum(struct fw *w, const struct fw_case *c, char *to, uint64_t first)
 {
     cg_reduce_fn reduce = cg_reduce_host(c->type, c->redop);
     char *operand = malloc(block_bytes(c) + 1);
 
     generate(to, c, 0, first, c->count);
-    for (int r = 1; r < w->size; r++) {
+    if (cg_type_narrow(c->type)) add_narrow(w, c, to, operand, first);
+    for (int r = 1; r < w->size && !cg_type_narrow(c->type); r++) {
         generate(operand, c, r, first, c->count);
         reduce(to, to, operand, c->count);
     }
@@ -138,7 +156,7 @@ static void result(struct fw *w, const struct fw_case *c, char *to)
 
     if (!receives(w, c)) return;
     to += result_at(w, c);
-    if (reduces(coll_of(c))) {
+    if (fw_reduces(coll_of(c))) {
         add_sum(w, c, to, first);
     } else if (from_root(coll_of(c))) {
         generate(to, c, (int) c->root, first, c->count);

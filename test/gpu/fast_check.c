@@ -116,7 +116,7 @@ static void around(struct fw *w, struct fw_case *c, uint64_t size)
 
 static void every_size(struct fw *w)
 {
-    static const int types[] = {CG_TYPE_F32, CG_TYPE_I8, CG_TYPE_F64, CG_TYPE_U16};
+    static const int types[] = {CG_TYPE_F32, CG_TYPE_I8, CG_TYPE_F64, CG_TYPE_F16};
     struct fw_case c = {.seed = 1000000};
 
     for (int t = 0; t < 4; t++) {
@@ -137,12 +137,13 @@ static void every_size(struct fw *w)
 /* Every other collective, with each root, around sizes at which shapes change. */
 static void every_collective(struct fw *w)
 {
+    static const int types[] = {CG_TYPE_F32, CG_TYPE_U8, CG_TYPE_BF16};
     struct fw_case c = {.seed = 8000000};
 
     for (c.coll = CG_COLL_BCAST; c.coll < CG_COLL_COUNT; c.coll++) {
         for (c.protocol = 0; c.protocol < CG_FAST_PROTOCOLS; c.protocol++) {
-            for (int t = 0; t < 2; t++) {
-                c.type = t ? CG_TYPE_U8 : CG_TYPE_F32;
+            for (int t = 0; t < (fw_reduces(c.coll) ? 3 : 2); t++) {
+                c.type = types[t];
                 for (c.window = 0; c.window < 2; c.window++) {
                     uint64_t top = most(w, &c) * (uint64_t) cg_type_size(c.type);
                     for (uint64_t size = 4; size <= top && size <= 2 << 20; size *= size < 16384 ? 4 : 16) {

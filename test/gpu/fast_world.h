@@ -55,9 +55,10 @@ struct fw_case {
     uint32_t shift_in, shift_out; /* bytes off 256-byte alignment */
     uint64_t seed;
 };
-/* Does the buffer of a collective consist of blocks? */
+/* Does the buffer of a collective consist of blocks? Does it reduce? */
 int fw_blocks_out(int coll);
 int fw_blocks_in(int coll);
+int fw_reduces(int coll);
 /* Put this rank's input into GPU memory, poison the output. copy: by the copy engine alone. */
 void fw_fill(struct fw *w, const struct fw_case *c);
 int fw_post(struct fw *w, const struct fw_case *c);
