@@ -418,7 +418,7 @@ uint64_t emu_now_ns(void)
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return ((uint64_t) t.tv_sec * 1000000000ull + (uint64_t) t.tv_nsec) / (uint64_t) (slow ? atoi(slow) : 200);
+    return ((uint64_t) t.tv_sec * 1000000000ull + (uint64_t) t.tv_nsec) / (uint64_t) (slow ? atoi(slow) : 500);
 }
 
 /* ---- kernels/cuda/detect.c ---- */

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Two hosts on a line of 1 Gbit/s (tc tbf): a large allreduce uses at least 90 % of it, in both directions at once, and
-# not more than there is. The line is what is measured and not the machine's other load: the ranks come first, the best
+# not more than there is. The line is what is measured and not the machine's other load: the job comes first, the best
 # call counts, and there are three attempts, and three more on 250 Mbit/s, where the processors have less to do for the
 # same share. CG_LINE_CSV: a file for the figures.
-: "${top_srcdir:=.}"
+. "${top_srcdir:=.}/test/mpi/first.sh"
 . "$top_srcdir/test/mpi/hosts_lib.sh"
 command -v tc >/dev/null || skip "no tc"
 hosts_up 1 1
@@ -14,13 +14,6 @@ line() { # MBIT/S
             skip "no tc tbf here"
     done
 }
-cat >"$work/first" <<'FIRST'
-#!/bin/sh
-{ echo -19 >/proc/self/autogroup; } 2>/dev/null
-exec "$@"
-FIRST
-chmod +x "$work/first"
-
 # 2 ranks: each sends as many bytes as the buffer has.
 shares() { # MBIT/S: best share of the line of each size; status: of the largest
     awk -F, -v line="${1}e6" '
@@ -36,7 +29,7 @@ shares() { # MBIT/S: best share of the line of each size; status: of the largest
 
 for rate in 1000 1000 1000 250 250 250; do
     line $rate
-    job 300 "$work/first" "$top_builddir/coll_gpu_perf" -b 1M -e 16M -f 4 -n 7 -w 2 --inplace 0 \
+    job 300 "$top_builddir/coll_gpu_perf" -b 1M -e 16M -f 4 -n 7 -w 2 --inplace 0 \
         --csv "$work/line.csv" || fail "coll_gpu_perf: status $?"
     [ $failed -eq 0 ] || exit 1
     if shares $rate; then

@@ -2,7 +2,7 @@ mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/ev
 	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/header.sh test/mpi/params.sh test/mpi/bits.sh \
 	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh test/mpi/pipeline.sh
 mpi_scripts += test/mpi/table.sh test/mpi/perf.sh
-EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh test/mpi/hosts_lib.sh
+EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh test/mpi/hosts_lib.sh test/mpi/first.sh test/mpi/after.sh
 CLEANFILES += test/mpi/fake/dir/mca_coll_gpu.so
 TESTS += $(mpi_scripts)
 # These measure: after all others, one after the other.
