@@ -101,6 +101,7 @@ static int fill_links(struct cg_req *req, struct cg_op *op)
         struct cg_link_end *end = g->link[i];
         struct cg_link *link = &cg_op_links(op)[l];
         req->peer[l] = g->plan.peer[l];
+        req->end[l] = end;
         link->mine = end->mine;
         link->peer = end->peer;
         fill_slots(req, op, l, end);
@@ -146,7 +147,7 @@ void cg_op_commit(struct cg_req *req)
     struct cg_group *g = req->group;
 
     for (uint32_t l = 0; l < g->plan.nlinks; l++) {
-        struct cg_link_end *end = g->link[neighbor_index(g, g->plan.peer[l])];
+        struct cg_link_end *end = req->end[l];
         for (uint32_t c = 0; c < g->plan.nchan; c++) {
             uint64_t sends, recvs;
             cg_plan_count(&g->plan, c, l, &sends, &recvs);
@@ -157,4 +158,30 @@ void cg_op_commit(struct cg_req *req)
             }
         }
     }
+}
+
+/* What each lane carried the last time is what it carries this time. */
+static void renew_link(const struct cg_req *req, uint32_t l, struct cg_link *link)
+{
+    struct cg_link_end *end = req->end[l];
+
+    for (int c = 0; c < req->nchan; c++) {
+        link->send_base[c] = end->send_next[c];
+        link->recv_base[c] = end->recv_next[c];
+        end->send_next[c] += req->pos[c].sent[l];
+        end->recv_next[c] += req->pos[c].rcvd[l];
+        if (end->fifo_gpu && req->pos[c].rcvd[l]) cg_proxy_link_expect(end->proxy, (uint32_t) c, end->recv_next[c], 0);
+    }
+}
+
+void cg_op_renew(struct cg_req *req)
+{
+    struct cg_op *op = (struct cg_op *) req->op;
+
+    op->id = ++req->group->proc->next_op;
+    op->src = req->src;
+    op->dst = req->dst;
+    op->opno = req->opno;
+    for (uint32_t l = 0; l < op->nlinks; l++) renew_link(req, l, &cg_op_links(op)[l]);
+    memset(req->pos, 0, (size_t) req->nchan * sizeof(req->pos[0]));
 }

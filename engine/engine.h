@@ -130,6 +130,14 @@ typedef void (*cg_complete_fn)(void *ctx, int status);
  * is the engine's; it is gone when complete has been called, which may be before this returns if call is blocking. */
 int cg_group_post(struct cg_group *group, const struct cg_call *call, cg_complete_fn complete, void *ctx);
 
+/* For a caller who waits, in cg_proc_progress, until done: the same without a callback, and cheaper where the call is
+ * on host buffers, is like the last one, and nothing else of the group is under way. status: cg_status, once done. */
+struct cg_wait {
+    uint64_t done; /* acquired */
+    int status;
+};
+int cg_group_call(struct cg_group *group, const struct cg_call *call, struct cg_wait *wait);
+
 /* Where an operation went, for verbose output and bench: text of the last finished operation of this group. */
 struct cg_trace {
     const char *plan, *executor, *medium;

@@ -98,6 +98,7 @@ static void classify(struct cg_req *req)
     }
     req->src = call->src;
     req->dst = call->dst;
+    req->group->on_host = !on_gpu(&req->smem) && !on_gpu(&req->dmem);
 }
 
 static int same_place(const struct cg_req *req, int device)
@@ -109,6 +110,14 @@ static int same_place(const struct cg_req *req, int device)
 static int copyable(const struct cg_req *req)
 {
     return CG_COLL_ALLREDUCE == req->call.coll && CG_NO_GAPS == cg_type_data(req->call.type);
+}
+
+int cg_exec_on_host(struct cg_req *req)
+{
+    classify(req);
+    req->executor = CG_EXEC_HOST;
+    req->state = CG_REQ_STAGED;
+    return req->group->on_host;
 }
 
 int cg_exec_choose(struct cg_req *req)
@@ -204,8 +213,9 @@ void cg_exec_forget(struct cg_req *req)
 {
     free(req->bounce_src);
     free(req->bounce_dst);
-    free(req->arrays);
     req->bounce_src = req->bounce_dst = NULL;
+    if (req == req->group->own) return; /* keeps its arrays for the next call */
+    free(req->arrays);
     req->arrays = NULL;
 }
 

@@ -67,6 +67,7 @@ int cg_group_open(struct cg_proc *proc, const struct cg_group_config *config, st
     for (uint32_t r = 0; r < config->size; r++) {
         if (config->cards[r].flags & CG_CARD_GPU) group->at = CG_AT_DEVICE;
     }
+    group->on_host = CG_AT_HOST == group->at;
     group->status = CG_AGAIN;
     cg_proc_lock(proc);
     group->next = proc->groups;
@@ -88,6 +89,8 @@ void cg_group_free(struct cg_group *group)
 {
     unlink_group(group);
     cg_nodes_free(group->nodes);
+    if (group->own) free(group->own->arrays);
+    free(group->own);
     free(group->names);
     free(group->cards);
     free(group);
@@ -142,6 +145,10 @@ void cg_group_boot_ended(struct cg_group *group, int status)
         group->reach_failed = status;
     }
     if (CG_OK == status) cg_group_tell_passed(group); /* links that came late have missed operations */
+    group->plan_kept = 0; /* chosen for the links that there were */
+    if (group->own) group->own->kept = 0;
+    group->proxied = 0;
+    for (int i = 0; i < group->nneighbors; i++) group->proxied += group->link[i] && group->link[i]->proxy;
     group->resting = 0; /* as the new links are */
     cg_group_rest(group, NULL == group->head);
     proc->counters.setups++;

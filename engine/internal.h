@@ -58,6 +58,8 @@ struct cg_req {
     struct cg_gpu *pack_gpu;
     struct cg_gpu_copy *pack;     /* in PACKING and UNPACKING */
     int gpu_slot, nchan, bounced;
+    struct cg_wait *wait;         /* of the group's own request: who waits for it, or NULL */
+    int kept;                     /* of that one: descriptor and arrays serve the next call like this one */
     int fast, fast_id;            /* fast: announced for the fast executor, and not refused since */
     int fast_coll;                /* there: the collective, bytes of the buffer or of a block */
     uint64_t fast_bytes;
@@ -69,6 +71,7 @@ struct cg_req {
     uint32_t gpu_recv;            /* bit per link of the plan on which it receives in GPU memory */
     uint32_t near;                /* bit per link of the plan that is shared memory, for cg_host_step */
     uint32_t peer[CG_MAX_LINKS];  /* ranks behind the descriptor's links */
+    struct cg_link_end *end[CG_MAX_LINKS]; /* and the links */
     const char *plan;             /* or the fast executor's protocol */
     const struct cg_row *row;     /* of the table, that chose it; NULL: none did */
     struct cg_fault fault;
@@ -131,6 +134,7 @@ struct cg_group {
     uint64_t serves;              /* bit per collective for which there is a plan */
     uint32_t opno, passed, told;  /* operations dispatched; all up to passed have ended; neighbours know up to told */
     struct cg_req *head, *tail;   /* in the order of the calls */
+    struct cg_req *own;           /* again.c: of calls that need no queue; NULL until there was one */
     int inflight;                 /* dispatched, not ended */
     int resting;                  /* no operation: its network links need no progress */
     struct cg_boot *boot;
@@ -138,6 +142,9 @@ struct cg_group {
     uint32_t ticks;
     struct cg_fast_part fast;
     struct cg_trace trace;
+    const struct cg_req *traced;  /* whose it is, if the group's own */
+    int proxied;                  /* links over the network */
+    int on_host;                  /* so were the buffers of the last call: to ask the driver takes time */
     const struct cg_row *shown[CG_COLL_COUNT]; /* the rows that verbose output has told of last */
     int plan_kept;                /* the last plan may serve again, for the following (0 elements are a call, too) */
     uint64_t plan_count;
@@ -183,6 +190,7 @@ void cg_proc_lock(struct cg_proc *proc);
 struct cg_req *cg_proc_take_ended(struct cg_proc *proc);
 void cg_proc_call_ended(struct cg_proc *proc, struct cg_req *list);
 int cg_proc_trylock(struct cg_proc *proc);
+int cg_proc_links(struct cg_proc *proc); /* progress of links alone */
 void cg_proc_unlock(struct cg_proc *proc);
 uint64_t cg_now_us(void);
 void cg_proc_outstanding(struct cg_proc *proc, int delta);
@@ -220,6 +228,12 @@ void cg_call_spans(const struct cg_group *group, const struct cg_call *call, uin
 
 /* op.c: move every operation of the group that can move. Returns how many ended. */
 int cg_group_advance(struct cg_group *group);
+/* The operation gets its number, and the neighbours learn of it; may they? */
+void cg_group_announce(struct cg_req *req);
+int cg_group_may_announce(const struct cg_group *group);
+int cg_group_drained(const struct cg_req *req); /* its messages were handed over: CG_OK, CG_AGAIN, or an error */
+void cg_group_passed(struct cg_group *group);   /* operations have ended: neighbours hear of it */
+void cg_group_trace_of(const struct cg_req *req);
 void cg_group_rest(struct cg_group *group, int rest); /* are there no operations? */
 void cg_group_tell_passed(struct cg_group *group); /* to all neighbours */
 
@@ -227,6 +241,8 @@ void cg_group_tell_passed(struct cg_group *group); /* to all neighbours */
  * dispatched: the lanes' numbers go on. */
 int cg_op_build(struct cg_req *req);
 void cg_op_commit(struct cg_req *req);
+/* Both again for a request that has run on the host: other buffers, the next numbers. */
+void cg_op_renew(struct cg_req *req);
 
 /* packing.c: before the executor is chosen, and after it ran. Started: CG_OK or an error; then test until not AGAIN. */
 int cg_pack_begin(struct cg_req *req);
@@ -235,6 +251,7 @@ int cg_pack_test(struct cg_req *req);
 
 /* exec.c: what differs between executors. */
 int cg_exec_choose(struct cg_req *req);              /* classify buffers, choose executor; may start a copy */
+int cg_exec_on_host(struct cg_req *req);             /* it is the host's, and nothing has to be copied: 1, and is so */
 /* CG_OK, CG_AGAIN (no room), or an error. before: the last running one of the group, or NULL. */
 int cg_exec_dispatch(struct cg_req *req, const struct cg_req *before);
 /* May req run beside before, which uses the same lanes? */
@@ -256,6 +273,9 @@ int cg_fast_dispatch(struct cg_req *req);
 int cg_fast_finish(struct cg_req *req);              /* CG_AGAIN, CG_OK, CG_ERR_UNSUPPORTED (untouched), or an error */
 void cg_fast_bury(struct cg_group *group);           /* before its links are released */
 void cg_fast_reap(struct cg_proc *proc, int all);
+
+/* again.c: the group's own request has ended. */
+void cg_again_ended(struct cg_req *req);
 
 /* report.c: lines that explain. */
 void cg_report_fault(const struct cg_req *req);

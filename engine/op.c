@@ -7,8 +7,7 @@
 
 #define SLOW_LOOK 1024 /* calls of progress between looks at clocks and at neighbours' failures */
 
-/* The operation gets its number, and the neighbours learn of it. */
-static void announce(struct cg_req *req)
+void cg_group_announce(struct cg_req *req)
 {
     struct cg_group *g = req->group;
 
@@ -32,13 +31,18 @@ static void announce(struct cg_req *req)
     }
 }
 
-/* Have all readers passed the announcement that the next operation overwrites? */
-static int may_announce(const struct cg_group *g)
+/* Has the neighbour passed the operation whose announcement this one overwrites? The word is in a line of the cache
+ * that the neighbour writes in every operation: it is read once in many. */
+static int passed_by(struct cg_link_end *end, uint64_t op)
+{
+    if (end->heard + CG_ANNOUNCE < op) end->heard = cg_load_acquire(&end->mine->passed);
+    return end->heard + CG_ANNOUNCE >= op;
+}
+
+int cg_group_may_announce(const struct cg_group *g)
 {
     for (int i = 0; i < g->nneighbors; i++) {
-        const struct cg_link_end *end = g->link[i];
-        if (end->announce_out && cg_load_acquire(&end->mine->passed) + CG_ANNOUNCE < end->op_base + g->opno + 1)
-            return 0;
+        if (g->link[i]->announce_out && !passed_by(g->link[i], g->link[i]->op_base + g->opno + 1)) return 0;
     }
     return 1;
 }
@@ -61,7 +65,7 @@ void cg_group_tell_passed(struct cg_group *g)
     for (int i = 0; i < g->nneighbors; i++) tell_passed(g->link[i], g->passed);
 }
 
-static void publish_passed(struct cg_group *g)
+void cg_group_passed(struct cg_group *g)
 {
     const struct cg_req *first = g->head;
     uint32_t passed;
@@ -101,7 +105,7 @@ static void end_broken(struct cg_req *req)
     end(req, req->group->broken);
 }
 
-static void note_trace(const struct cg_req *req)
+void cg_group_trace_of(const struct cg_req *req)
 {
     struct cg_group *g = req->group;
     int shm = 0, net = 0;
@@ -111,6 +115,7 @@ static void note_trace(const struct cg_req *req)
         shm |= CG_MEDIUM_SHM == g->link[i]->medium;
         net |= CG_MEDIUM_NET == g->link[i]->medium;
     }
+    g->traced = req == g->own ? req : NULL;
     g->trace.plan = req->plan;
     g->trace.executor = CG_EXEC_FAST == req->executor ? "fast"
                         : CG_EXEC_SM == req->executor ? "gpu"
@@ -163,7 +168,7 @@ static int on_staged(struct cg_req *req, struct look *look)
 {
     struct cg_group *g = req->group;
 
-    if (look->waiting || g->inflight >= CG_MAX_INFLIGHT || !may_announce(g)) return CG_AGAIN;
+    if (look->waiting || g->inflight >= CG_MAX_INFLIGHT || !cg_group_may_announce(g)) return CG_AGAIN;
     if (cg_call_reach(req->call.coll) > g->reach && g->size > 1) { /* more links first, as on all ranks at this call */
         if (g->reach_failed) return g->reach_failed;
         int rc = cg_group_reach(g, cg_call_reach(req->call.coll));
@@ -172,7 +177,7 @@ static int on_staged(struct cg_req *req, struct look *look)
     /* Until a fast operation has ended, it is not known here how often the window was used; all must know alike. */
     if (look->running && CG_EXEC_FAST == look->running->executor) return CG_AGAIN;
     cg_fast_prepare(req);
-    announce(req);
+    cg_group_announce(req);
     req->state = CG_REQ_ANNOUNCED;
     return CG_OK;
 }
@@ -235,17 +240,25 @@ static int on_unpacking(struct cg_req *req, struct look *look)
     return rc;
 }
 
-static int on_draining(struct cg_req *req, struct look *look)
+int cg_group_drained(const struct cg_req *req)
 {
     const struct cg_group *g = req->group;
 
-    (void) look;
     for (int i = 0; i < g->nneighbors; i++) {
         if (!((req->links >> i) & 1) || NULL == g->link[i]->proxy) continue;
         if (cg_proxy_link_status(g->link[i]->proxy) < 0) return cg_proxy_link_status(g->link[i]->proxy);
         if (!cg_proxy_link_drained(g->link[i]->proxy)) return CG_AGAIN;
     }
-    note_trace(req);
+    return CG_OK;
+}
+
+static int on_draining(struct cg_req *req, struct look *look)
+{
+    int rc = cg_group_drained(req);
+
+    (void) look;
+    if (CG_OK != rc) return rc;
+    cg_group_trace_of(req);
     end(req, CG_OK);
     return CG_OK;
 }
@@ -303,6 +316,7 @@ void cg_group_rest(struct cg_group *g, int rest)
 {
     if (rest == g->resting) return;
     g->resting = rest;
+    if (!g->proxied) return;
     for (int i = 0; i < g->nneighbors; i++) {
         if (g->link[i] && g->link[i]->proxy) cg_proxy_link_rest(g->link[i]->proxy, rest);
     }
@@ -333,12 +347,16 @@ int cg_group_advance(struct cg_group *g)
         }
         *p = req->next;
         req->next = NULL;
+        ended++;
+        if (req == g->own) {
+            cg_again_ended(req);
+            continue;
+        }
         *g->proc->ended_tail = req;
         g->proc->ended_tail = &req->next;
-        ended++;
     }
     g->tail = last;
-    if (ended) publish_passed(g);
+    if (ended) cg_group_passed(g);
     cg_group_rest(g, NULL == g->head);
     return ended;
 }

@@ -120,7 +120,7 @@ static int enter_fifo(const struct cg_proc *proc, struct cg_gpu_scope *scope)
     return proc->fifo_device >= 0 && CG_OK == cg_gpu_enter(proc->fifo_device, scope);
 }
 
-static int progress_links(struct cg_proc *proc)
+int cg_proc_links(struct cg_proc *proc)
 {
     struct cg_gpu_scope scope;
     int inside = cg_links_on_gpu(proc->links) && enter_fifo(proc, &scope);
@@ -158,7 +158,7 @@ void cg_proc_close(struct cg_proc *proc)
         while (NULL != (req = group->head)) {
             group->head = req->next;
             cg_exec_forget(req);
-            free(req);
+            if (req != group->own) free(req);
         }
         group->tail = NULL;
         cg_boot_close(group);
@@ -289,7 +289,7 @@ int cg_proc_progress(struct cg_proc *proc)
         if (proc->gpu[d] && cg_gpu_busy(proc->gpu[d])) cg_gpu_progress(proc->gpu[d]);
         if (proc->fast[d] && cg_fast_busy(proc->fast[d])) cg_fast_progress(proc->fast[d]);
     }
-    if (cg_links_busy(proc->links)) progress_links(proc);
+    if (cg_links_busy(proc->links)) cg_proc_links(proc);
     if (proc->outstanding) {
         advance_setups(proc);
         ended = advance_groups(proc);

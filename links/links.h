@@ -48,6 +48,7 @@ struct cg_link_end {
     char *gpu_recv_slots, *gpu_send_slots;
     uint64_t send_next[CG_MAX_CHAN], recv_next[CG_MAX_CHAN]; /* next sequence numbers, kept by the tenant */
     uint64_t op_base;                     /* the link's operation number = op_base + the communicator's */
+    uint64_t heard;                       /* mine->passed when the tenant last looked */
     uint64_t tenants;                     /* that this side has closed */
 };
 

@@ -7,19 +7,6 @@
 
 #include <stdlib.h>
 
-struct waiting {
-    uint64_t done;
-    int status;
-};
-
-static void wait_complete(void *ctx, int status)
-{
-    struct waiting *w = ctx;
-
-    w->status = status;
-    cg_store_release(&w->done, 1);
-}
-
 static void request_complete(void *ctx, int status) { cg_request_complete(ctx, cg_mpi_error(status)); }
 
 void cg_follow_threads(void)
@@ -77,14 +64,17 @@ int cg_choose(cg_module_t *m, const struct cg_role *role, const struct cg_args *
 
 /* ---- native ---- */
 
+#define OTHERS_EVERY 64 /* calls that need not wait, for one look at what else is under way in this process */
+
 /* Post and wait. */
 static int run(cg_module_t *m, const struct cg_call *call)
 {
-    struct waiting w = {0, CG_OK};
+    struct cg_wait w;
     unsigned turn = 0;
-    int rc = cg_group_post(m->group, call, wait_complete, &w);
+    int rc = cg_group_call(m->group, call, &w);
 
     if (rc == CG_OK) {
+        if (cg_load_acquire(&w.done) && ++m->calls % OTHERS_EVERY == 0) opal_progress();
         while (!cg_load_acquire(&w.done)) cg_turn(&turn);
         rc = w.status;
     }
@@ -106,6 +96,7 @@ static int native_blocking(cg_module_t *m, struct cg_job *job, const struct cg_r
 {
     int rc = cg_native_job(job, role, a);
 
+    if (rc == MPI_SUCCESS) cg_memo_keep(m, role, a, job);
     if (rc == MPI_SUCCESS) rc = cg_job_fill(job);
     if (rc == MPI_SUCCESS) rc = cg_job_drain(job, run(m, &job->call));
     cg_job_close(job);
@@ -191,7 +182,7 @@ static int down_nonblocking(cg_module_t *m, cg_request_t *req, const struct cg_r
 
 /* ---- what the entry points do ---- */
 
-int cg_call_blocking(cg_module_t *m, const struct cg_args *a)
+static int blocking(cg_module_t *m, const struct cg_args *a)
 {
     struct cg_job job = {.call = {.blocking = 1}};
     struct cg_role role;
@@ -207,6 +198,15 @@ int cg_call_blocking(cg_module_t *m, const struct cg_args *a)
     if (way == CG_WAY_DOWN) rc = cg_meet(m, &role, a, 0);
     if (rc != MPI_SUCCESS) return rc;
     return cg_pass() ? cg_next[a->row].call(m, a) : down_blocking(m, &job, &role, a);
+}
+
+int cg_call_blocking(cg_module_t *m, const struct cg_args *a)
+{
+    const struct cg_call *call = cg_memo_call(m, a);
+
+    if (!call) return blocking(m, a);
+    cg_follow_threads();
+    return run(m, call);
 }
 
 int cg_call_nonblocking(cg_module_t *m, const struct cg_args *a, ompi_request_t **request)

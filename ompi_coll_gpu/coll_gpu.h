@@ -95,6 +95,18 @@ struct cg_boot_at {
     ompi_communicator_t *comm;
     int tag;
 };
+/* memo.c: where a buffer of the engine lies in one of the user's. */
+struct cg_spot {
+    int which;
+    ptrdiff_t offset;
+};
+struct cg_memo {
+    int valid, places;     /* places: which buffers are MPI_IN_PLACE */
+    struct cg_args args;
+    size_t sent, received; /* bytes of buffers that must not overlap */
+    struct cg_spot src, dst;
+    struct cg_call call;
+};
 typedef struct cg_module { /* a typedef, as OBJ_NEW wants it */
     mca_coll_base_module_t super;
     mca_coll_base_comm_coll_t saved; /* the functions that this module displaced; their modules are retained */
@@ -103,6 +115,8 @@ typedef struct cg_module { /* a typedef, as OBJ_NEW wants it */
     struct cg_boot_at boot;
     int state;
     int groups;                      /* opened so far: for tags */
+    struct cg_memo memo;
+    unsigned calls;                  /* blocking ones that did not wait */
 } cg_module_t;
 OBJ_CLASS_DECLARATION(cg_module_t);
 mca_coll_base_module_t *cg_module_query(ompi_communicator_t *comm, int *priority);
@@ -148,6 +162,16 @@ void cg_role_of(struct cg_role *role, ompi_communicator_t *comm, const struct cg
  * reduce_local. */
 int cg_role_check(const struct cg_module *m, const struct cg_role *role, const struct cg_args *a, const char *name);
 int cg_role_overlap(const struct cg_module *m, const struct cg_role *role, const struct cg_args *a, const char *name);
+
+/* Of a call with one count and type in each direction: so many bytes at most from the buffers on, 0 if only one of them
+ * counts. 0: that takes a closer look. apart: then they do not overlap. */
+int cg_role_bytes(const struct cg_role *role, const struct cg_args *a, size_t *sent, size_t *received);
+static inline int cg_apart(const struct cg_args *a, size_t sent, size_t received)
+{
+    uintptr_t s = (uintptr_t) a->sbuf, r = (uintptr_t) a->rbuf;
+
+    return s < r ? r - s >= sent : s - r >= received;
+}
 
 struct cg_piece {
     char *at;            /* origin of the first element */
@@ -226,6 +250,10 @@ int cg_native_coll(const struct cg_args *a, struct cg_call *call);
 void cg_down_call(const struct cg_role *role, const struct cg_args *a, int init, struct cg_call *call);
 /* Fills in the rest of job->call, with packed copies where they are needed. Success or an MPI error. */
 int cg_native_job(struct cg_job *job, const struct cg_role *role, const struct cg_args *a);
+
+/* memo.c: the engine's call for a blocking one like that which was kept last, or NULL. Valid until the next. */
+const struct cg_call *cg_memo_call(cg_module_t *m, const struct cg_args *a);
+void cg_memo_keep(cg_module_t *m, const struct cg_role *role, const struct cg_args *a, const struct cg_job *job);
 
 /* entries.c: the next component's functions, by row. */
 struct cg_next {

@@ -197,17 +197,17 @@ static size_t at_most(size_t count, int n, const struct ompi_datatype_t *type)
     return count * (size_t) n * type->super.size;
 }
 
-static int apart(const struct cg_role *role, const struct cg_args *a)
+int cg_role_bytes(const struct cg_role *role, const struct cg_args *a, size_t *sent, size_t *received)
 {
     const struct row *row = &rows[a->row];
-    uintptr_t s = (uintptr_t) a->sbuf, r = (uintptr_t) a->rbuf;
-    size_t sent, received;
 
+    *sent = *received = 0;
     if (!simple(a)) return 0;
-    sent = at_most((size_t) (one_type(a) ? a->rcount : a->scount), row->sent == CG_EACH ? role->size : 1,
-                   one_type(a) ? a->rtype : a->stype);
-    received = at_most((size_t) a->rcount, row->received == CG_EACH ? role->size : 1, a->rtype);
-    return s < r ? r - s >= sent : s - r >= received;
+    if (!role->sends || !role->recvs) return 1;
+    *sent = at_most((size_t) (one_type(a) ? a->rcount : a->scount), row->sent == CG_EACH ? role->size : 1,
+                    one_type(a) ? a->rtype : a->stype);
+    *received = at_most((size_t) a->rcount, row->received == CG_EACH ? role->size : 1, a->rtype);
+    return *sent != SIZE_MAX && *received != SIZE_MAX;
 }
 
 static int pieces(const struct half *h) { return h->layout < CG_PARTS ? 1 : h->n; }
@@ -317,9 +317,10 @@ int cg_role_overlap(const cg_module_t *m, const struct cg_role *role, const stru
 {
     struct caller c = {m, name};
     struct half s, r;
+    size_t sent, received;
 
     if (cg_below || !role->sends || !role->recvs || rows[a->row].flow == CG_NEIGHBORS) return MPI_SUCCESS;
-    if (apart(role, a)) return MPI_SUCCESS;
+    if (cg_role_bytes(role, a, &sent, &received) && cg_apart(a, sent, received)) return MPI_SUCCESS;
     s = half_sent(role, a);
     r = half_received(role, a);
     return overlap(&s, &r, role->rank, &c);

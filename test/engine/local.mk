@@ -24,3 +24,6 @@ TESTS += test/engine/packing
 check_PROGRAMS += test/engine/shared
 test_engine_shared_SOURCES = test/engine/shared.c $(engine_fake) $(engine_mesh)
 TESTS += test/engine/shared
+check_PROGRAMS += test/engine/again
+test_engine_again_SOURCES = test/engine/again.c $(engine_job) $(engine_mesh)
+TESTS += test/engine/again
