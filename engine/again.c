@@ -23,8 +23,8 @@ static void called(void *ctx, int status) { waited_for(ctx, status); }
 static int alone(const struct cg_group *g, const struct cg_call *call)
 {
     return CG_GROUP_READY == g->state && g->on_host && !g->head && !g->broken && !g->boot &&
-           CG_COLL_DOWN != call->coll && !call->pack && !call->unpack && (cg_call_reach(call->coll) <= g->reach || 1 == g->size) &&
-           cg_group_may_announce(g);
+           CG_COLL_DOWN != call->coll && !call->pack && !call->unpack &&
+           (cg_call_reach(call->coll) <= g->reach || 1 == g->size) && cg_group_may_announce(g);
 }
 
 static int same(const uint64_t *a, const uint64_t *b, uint32_t n)
