@@ -60,11 +60,10 @@ AGENT
     chmod +x "$work/agent"
 }
 
-# job SECONDS PROGRAM...: on all hosts, started on the first one. Output in $work/out and on stdout.
+# job PROGRAM...: on all hosts, started on the first one. Output in $work/out and on stdout.
+seconds=600 # for jobs that hang
 job() {
-    seconds=$1
-    shift
-    timeout -k 5 "$seconds" "$work/agent" "$net.1" "cd '$PWD'; timeout -k 5 $seconds '$RUN' '$MPIRUN' -n $ranks \
+    timeout -k 5 $seconds "$work/agent" "$net.1" "cd '$PWD'; timeout -k 5 $seconds '$RUN' '$MPIRUN' -n $ranks \
         --host $list --mca plm_rsh_agent $work/agent --mca btl_tcp_if_include $net.0/24 \
         --mca oob_tcp_if_include $net.0/24 --mca pml ob1 --mca mpi_yield_when_idle 1 \
         --mca coll_gpu_enable always $*" >"$work/out" 2>&1 </dev/null
@@ -78,7 +77,7 @@ export UCX_TLS=tcp,self,sm
 # A rank that kills itself ends the job within ten seconds of its death.
 . "$top_srcdir/test/mpi/after.sh"
 killed_rank_ends_job() { # [RANK]
-    after "$work/died" job 300 "$top_builddir/test/mpi/errors" killed "$work/died" "$@" &&
+    after "$work/died" job "$top_builddir/test/mpi/errors" killed "$work/died" "$@" &&
         fail "a killed rank went unnoticed"
     [ -s "$work/died" ] || fail "no rank died"
     [ $took -le 10 ] || fail "the job ended $took s after a rank had been killed"

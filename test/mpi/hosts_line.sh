@@ -29,7 +29,7 @@ shares() { # MBIT/S: best share of the line of each size; status: of the largest
 
 for rate in 1000 1000 1000 250 250 250; do
     line $rate
-    job 300 "$top_builddir/coll_gpu_perf" -b 1M -e 16M -f 4 -n 7 -w 2 --inplace 0 \
+    job "$top_builddir/coll_gpu_perf" -b 1M -e 16M -f 4 -n 7 -w 2 --inplace 0 \
         --csv "$work/line.csv" || fail "coll_gpu_perf: status $?"
     [ $failed -eq 0 ] || exit 1
     if shares $rate; then

@@ -32,14 +32,14 @@ on_rank() { rank=$1 setting=$2; }
 
 # RANKS "PARAMETER=VALUE ..." PROGRAM [ARGUMENT...]: the job's status; its output is in $out. Each rank writes a file of
 # its own, since mpirun mixes lines of several ranks where one has written more than 4096 bytes when it is read. The
-# time is for jobs that hang: others have taken 100 s with all their ranks on one core beside 3 busy loops.
+# time is for jobs that hang: others have taken 150 s with all their ranks on one core beside 3 busy loops.
 job() {
     ranks=$1 options=
     for p in $2; do options="$options --mca coll_gpu_${p%%=*} ${p#*=}"; done
     program=$top_builddir/test/mpi/$3
     shift 3
     jobs=$((jobs + 1))
-    launch timeout -k 5 "${limit:-300}" "$MPIRUN" -n "$ranks" $options sh -c '
+    launch timeout -k 5 "${limit:-600}" "$MPIRUN" -n "$ranks" $options sh -c '
         if [ "$OMPI_COMM_WORLD_RANK" = "$1" ]; then export "$2"; fi
         file=$3.$OMPI_COMM_WORLD_RANK
         shift 3; exec "$@" >"$file" 2>&1' sh "${rank:-none}" "$setting" "$out" "$program" "$@" >"$out" 2>&1

@@ -12,7 +12,7 @@ grep -q 'DCG_HAVE_UCX=1' "$top_builddir/Makefile" || {
 program=$(cd "$top_builddir" && pwd)/coll_gpu_pipeline
 
 attempt() { # transport
-    launch timeout -k 5 300 "$MPIRUN" -n 2 -x UCX_TLS="$1,self" --mca pml ob1 --mca coll_gpu_enable always \
+    launch timeout -k 5 600 "$MPIRUN" -n 2 -x UCX_TLS="$1,self" --mca pml ob1 --mca coll_gpu_enable always \
         --mca coll_gpu_virtual_nodes 2 "$program" 16777216 9 75 >"$out" 2>&1
 }
 for transport in tcp sm; do
