@@ -102,6 +102,8 @@ struct cg_spot {
 };
 struct cg_memo {
     int valid, places;     /* places: which buffers are MPI_IN_PLACE */
+    int lists, n;          /* which of counts and displacements count, of so many ranks */
+    uint64_t *arrays;      /* of call, and behind them those counts and displacements */
     struct cg_args args;
     size_t sent, received; /* bytes of buffers that must not overlap */
     struct cg_spot src, dst;
@@ -163,8 +165,8 @@ void cg_role_of(struct cg_role *role, ompi_communicator_t *comm, const struct cg
 int cg_role_check(const struct cg_module *m, const struct cg_role *role, const struct cg_args *a, const char *name);
 int cg_role_overlap(const struct cg_module *m, const struct cg_role *role, const struct cg_args *a, const char *name);
 
-/* Of a call with one count and type in each direction: so many bytes at most from the buffers on, 0 if only one of them
- * counts. 0: that takes a closer look. apart: then they do not overlap. */
+/* So many bytes at most from the buffers on, 0 if only one of them counts. 0: that takes a closer look.
+ * apart: then they do not overlap. */
 int cg_role_bytes(const struct cg_role *role, const struct cg_args *a, size_t *sent, size_t *received);
 static inline int cg_apart(const struct cg_args *a, size_t sent, size_t received)
 {
@@ -253,6 +255,7 @@ int cg_native_job(struct cg_job *job, const struct cg_role *role, const struct c
 
 /* memo.c: the engine's call for a blocking one like that which was kept last, or NULL. Valid until the next. */
 const struct cg_call *cg_memo_call(cg_module_t *m, const struct cg_args *a);
+void cg_memo_free(cg_module_t *m);
 void cg_memo_keep(cg_module_t *m, const struct cg_role *role, const struct cg_args *a, const struct cg_job *job);
 
 /* entries.c: the next component's functions, by row. */

@@ -15,6 +15,7 @@ static void module_construct(cg_module_t *m)
 static void module_destruct(cg_module_t *m)
 {
     if (m->group) cg_group_release(m->group);
+    cg_memo_free(m);
 #define CG_ENTRY(name) \
     if (m->saved.coll_##name##_module) OBJ_RELEASE(m->saved.coll_##name##_module);
     CG_ENTRY_TABLE

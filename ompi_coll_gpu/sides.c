@@ -190,23 +190,42 @@ static int counts_fine(const struct cg_role *role, const struct cg_args *a)
     return simple(a) && sent >= 0 && (!role->recvs || (ptrdiff_t) a->rcount >= 0);
 }
 
-/* At most so many bytes from buf on; SIZE_MAX if that takes a closer look. */
-static size_t at_most(size_t count, int n, const struct ompi_datatype_t *type)
+/* At most so many elements from buf on; SIZE_MAX if some lie below, or that takes a closer look. */
+static size_t extends(const struct half *h, int rank)
 {
-    if (type->super.true_lb != 0 || (size_t) (type->super.ub - type->super.lb) != type->super.size) return SIZE_MAX;
-    return count * (size_t) n * type->super.size;
+    size_t most = 0;
+
+    if (h->layout < CG_PARTS) return together(h, rank);
+    for (int i = 0; i < h->n; i++) {
+        ptrdiff_t at = h->layout == CG_PARTS ? (ptrdiff_t) CG_DISP_AT(h->disps, i) : -1;
+        if (at < 0) return SIZE_MAX;
+        if (CG_COUNT_AT(h->counts, i) > 0 && (size_t) at + CG_COUNT_AT(h->counts, i) > most)
+            most = (size_t) at + CG_COUNT_AT(h->counts, i);
+    }
+    return most;
+}
+
+static size_t bytes_of(const struct half *h, int rank)
+{
+    const struct ompi_datatype_t *type = h->type;
+    size_t n = extends(h, rank);
+
+    if (n == SIZE_MAX || type->super.true_lb != 0 || extent(type) != (ptrdiff_t) type->super.size) return SIZE_MAX;
+    return n * type->super.size;
 }
 
 int cg_role_bytes(const struct cg_role *role, const struct cg_args *a, size_t *sent, size_t *received)
 {
     const struct row *row = &rows[a->row];
+    struct half half;
 
     *sent = *received = 0;
-    if (!simple(a)) return 0;
+    if (row->flow == CG_NEIGHBORS || row->sent == CG_TYPED) return 0;
     if (!role->sends || !role->recvs) return 1;
-    *sent = at_most((size_t) (one_type(a) ? a->rcount : a->scount), row->sent == CG_EACH ? role->size : 1,
-                    one_type(a) ? a->rtype : a->stype);
-    *received = at_most((size_t) a->rcount, row->received == CG_EACH ? role->size : 1, a->rtype);
+    half = half_sent(role, a);
+    *sent = bytes_of(&half, role->rank);
+    half = half_received(role, a);
+    *received = bytes_of(&half, role->rank);
     return *sent != SIZE_MAX && *received != SIZE_MAX;
 }
 

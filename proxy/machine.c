@@ -156,11 +156,15 @@ static int send_more(struct cg_proxy_link *link, struct cg_machine *m)
     return n;
 }
 
+/* Small sends are mostly complete at once. */
 static int send_idle(struct cg_proxy_link *link, struct cg_machine *m)
 {
-    int n = send_more(link, m);
+    int n = send_more(link, m), rc;
 
-    return n > 0 ? advance(link, m, SEND_POSTED, n) : n;
+    if (n <= 0) return n;
+    if ((rc = set_state(link, m, SEND_POSTED))) return rc;
+    rc = send_posted(link, m);
+    return rc < 0 ? rc : n + rc;
 }
 
 static int send_posted(struct cg_proxy_link *link, struct cg_machine *m)
@@ -420,27 +424,13 @@ int cg_proxy_sends_pending(const struct cg_proxy_link *link)
     return REPORT_IDLE != link->machine[REPORTER].state;
 }
 
-/* A channel that nobody uses costs little. The first channel's receiver is what small messages wait for; slots that my
- * executors publish are seen here. */
-static int rests(const struct cg_proxy_link *link, const struct cg_machine *m)
-{
-    long i = m - link->machine;
-
-    if (m->idle < REST_AFTER || LISTENER == i || RECEIVER == i || REPORTER == i || ENDED == m->state) return 0;
-    if (i >= SENDER && cg_load_relaxed(&link->config.out->chan[m->chan].tail) > m->posted) return 0;
-    return 0 != (m->idle + (uint32_t) i) % REST_STRIDE;
-}
-
 int cg_machine_step(struct cg_proxy_link *link, struct cg_machine *m)
 {
-    int rc;
+    uint32_t bit = 1u << (m - link->machine);
+    int rc = states[m->state].step(link, m);
 
-    if (rests(link, m)) {
-        m->idle++;
-        return 0;
-    }
-    rc = states[m->state].step(link, m);
     m->idle = rc ? 0 : m->idle + 1;
+    link->awake = m->idle < REST_AFTER ? link->awake | bit : link->awake & ~bit;
     return rc;
 }
 

@@ -73,6 +73,7 @@ struct cg_proxy_link {
     struct cg_machine machine[MACHINES];
     int active, status, resting;
     uint32_t quiet;  /* progress calls since the last event */
+    uint32_t awake, pass; /* awake: bit per machine that is stepped in every pass, as cg_machine_step leaves it */
     uint64_t opened; /* tenants */
     struct cg_report now, reported, out, in; /* now.consumed is not kept up to date; out, in: transport's buffers */
     struct cg_proxy_fifo fifo; /* recv_slots NULL: none */

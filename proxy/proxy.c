@@ -60,6 +60,7 @@ int cg_proxy_link_open(struct cg_proxy *proxy, const struct cg_proxy_link_config
     if (!link) return CG_ERR_NOMEM;
     link->proxy = proxy;
     link->config = *config;
+    link->awake = (1u << MACHINES) - 1;
     init_machine(link, LISTENER, LISTEN_IDLE, LANE_CONTROL);
     init_machine(link, REPORTER, REPORT_IDLE, LANE_CONTROL);
     for (uint32_t c = 0; c < CG_MAX_CHAN; c++) {
@@ -127,6 +128,22 @@ int cg_proxy_link_status(const struct cg_proxy_link *link) { return link->status
 
 /* --- progress --- */
 
+/* The first channel's receiver is what small messages wait for, and reports tell of failures. */
+#define NEVER_REST (1u << LISTENER | 1u << RECEIVER | 1u << REPORTER)
+
+/* A channel that nobody uses costs little: it rests, until a slot is published there. */
+static uint32_t machines_due(struct cg_proxy_link *link)
+{
+    uint32_t due = link->awake | NEVER_REST;
+
+    if (++link->pass % REST_STRIDE == 0) return (1u << MACHINES) - 1;
+    for (int c = 0; c < CG_MAX_CHAN; c++) {
+        uint64_t tail = cg_load_relaxed(&link->config.out->chan[c].tail);
+        due |= (uint32_t) (tail > link->machine[SENDER + c].posted) << (SENDER + c);
+    }
+    return due;
+}
+
 static int step_link(struct cg_proxy_link *link)
 {
     const struct cg_proxy *proxy = link->proxy;
@@ -136,8 +153,8 @@ static int step_link(struct cg_proxy_link *link)
         end_link(link, &link->machine[LISTENER], rc);
         return 1;
     }
-    for (int i = 0; i < MACHINES; i++) {
-        struct cg_machine *m = &link->machine[i];
+    for (uint32_t due = machines_due(link); due; due &= due - 1) {
+        struct cg_machine *m = &link->machine[__builtin_ctz(due)];
         rc = cg_machine_step(link, m);
         if (rc < 0) {
             end_link(link, m, rc);

@@ -1,5 +1,5 @@
 mpi_scripts = test/mpi/layouts.sh test/mpi/types.sh test/mpi/flat.sh test/mpi/every.sh test/mpi/matrix.sh test/mpi/readme.sh test/mpi/requests.sh test/mpi/device.sh test/mpi/fallback.sh \
-	test/mpi/order.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/header.sh test/mpi/params.sh test/mpi/bits.sh \
+	test/mpi/order.sh test/mpi/again.sh test/mpi/comms.sh test/mpi/threads.sh test/mpi/errors.sh test/mpi/header.sh test/mpi/params.sh test/mpi/bits.sh \
 	test/mpi/killed.sh test/mpi/hosts.sh test/mpi/hosts4.sh test/mpi/hosts_line.sh test/mpi/pipeline.sh
 mpi_scripts += test/mpi/table.sh test/mpi/perf.sh
 EXTRA_DIST += $(mpi_scripts) test/mpi/lib.sh test/mpi/hosts_lib.sh test/mpi/first.sh test/mpi/after.sh
@@ -95,3 +95,8 @@ test_mpi_fake_mca_coll_gpu_la_CPPFLAGS = $(mca_coll_gpu_la_CPPFLAGS)
 test_mpi_fake_mca_coll_gpu_la_CFLAGS = $(mca_coll_gpu_la_CFLAGS)
 test_mpi_fake_mca_coll_gpu_la_LDFLAGS = $(mca_coll_gpu_la_LDFLAGS) -Wl,-z,muldefs -rpath /nowhere
 test_mpi_fake_mca_coll_gpu_la_LIBADD = $(mca_coll_gpu_la_LIBADD)
+check_PROGRAMS += test/mpi/again
+test_mpi_again_SOURCES = test/mpi/again.c test/mpi/mpi_test.c test/mpi/mpi_test.h test/mpi/fake_memory.h
+test_mpi_again_CFLAGS = $(cg_cflags)
+test_mpi_again_LDFLAGS = $(cg_ldflags)
+test_mpi_again_LDADD = $(MPI_LIBS) -lpthread -lm
