@@ -31,32 +31,34 @@ CG_HD uint32_t cg_half_narrow(float x)
 #endif
 }
 
-/* x = x op y, of four. */
-CG_HD void cg_float_each(uint32_t redop, float *x, const float (&y)[4])
-{
-    switch (redop) {
-    case CG_REDOP_SUM: CG_UNROLL for (int i = 0; i < 4; i++) x[i] = cg_one_nan(x[i] + y[i]); break;
-    case CG_REDOP_PROD: CG_UNROLL for (int i = 0; i < 4; i++) x[i] = cg_one_nan(x[i] * y[i]); break;
-    case CG_REDOP_MIN: CG_UNROLL for (int i = 0; i < 4; i++) x[i] = x[i] < y[i] || x[i] != x[i] ? x[i] : y[i]; break;
-    default: CG_UNROLL for (int i = 0; i < 4; i++) x[i] = x[i] > y[i] || x[i] != x[i] ? x[i] : y[i]; break;
-    }
-}
-
-CG_HD void cg_word_widen(bool half, float *v, uint64_t word)
+/* Four numbers as two words of floats, and back. */
+CG_HD void cg_word_widen(bool half, uint64_t (&wide)[2], uint64_t word)
 {
     CG_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const uint32_t bits = (uint32_t) (word >> (16 * i)) & 0xffff;
-        v[i] = half ? cg_half_widen(bits) : cg_widen_BF16(bits);
+    for (int k = 0; k < 2; k++) {
+        union cg_word<float> w;
+        CG_UNROLL
+        for (int i = 0; i < 2; i++) {
+            const uint32_t bits = (uint32_t) (word >> (32 * k + 16 * i)) & 0xffff;
+            w.e[i] = half ? cg_half_widen(bits) : cg_widen_BF16(bits);
+        }
+        wide[k] = w.word;
     }
 }
 
-CG_HD uint64_t cg_word_narrow(bool half, const float *v)
+CG_HD uint64_t cg_word_narrow(bool half, const uint64_t (&wide)[2])
 {
     uint64_t word = 0;
 
     CG_UNROLL
-    for (int i = 0; i < 4; i++) word |= (uint64_t) (half ? cg_half_narrow(v[i]) : cg_narrow_BF16(v[i])) << (16 * i);
+    for (int k = 0; k < 2; k++) {
+        union cg_word<float> w;
+        w.word = wide[k];
+        CG_UNROLL
+        for (int i = 0; i < 2; i++) {
+            word |= (uint64_t) (half ? cg_half_narrow(w.e[i]) : cg_narrow_BF16(w.e[i])) << (32 * k + 16 * i);
+        }
+    }
     return word;
 }
 
@@ -64,27 +66,27 @@ CG_HD uint64_t cg_word_narrow(bool half, const float *v)
 template <int N> struct cg_sum_narrow {
     bool half;
     uint32_t redop;
-    float acc[N * 4];
+    uint64_t acc[N][2];
 
     CG_MEMBER cg_sum_narrow(uint32_t type, uint32_t op) : half(type == CG_TYPE_F16), redop(op) {}
     CG_MEMBER void first(const uint64_t (&x)[N])
     {
         CG_UNROLL
-        for (int k = 0; k < N; k++) cg_word_widen(half, acc + 4 * k, x[k]);
+        for (int k = 0; k < N; k++) cg_word_widen(half, acc[k], x[k]);
     }
     CG_MEMBER void add(const uint64_t (&x)[N])
     {
         CG_UNROLL
         for (int k = 0; k < N; k++) {
-            float v[4];
+            uint64_t v[2];
             cg_word_widen(half, v, x[k]);
-            cg_float_each(redop, acc + 4 * k, v);
+            cg_reduce_float<float>(redop, acc[k], v);
         }
     }
     CG_MEMBER void end(uint64_t (&x)[N]) const
     {
         CG_UNROLL
-        for (int k = 0; k < N; k++) x[k] = cg_word_narrow(half, acc + 4 * k);
+        for (int k = 0; k < N; k++) x[k] = cg_word_narrow(half, acc[k]);
     }
 };
 
